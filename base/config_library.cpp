@@ -211,6 +211,8 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
   const std::vector<std::string> names = names_of(kind);
   std::string message = unknown_name(word_for(kind), name_or_path, names);
   if (names.empty()) message = fmt::format("unknown {} '{}': {}", word_for(kind), name_or_path, no_specs(kind));
+  if (kind == "models" && is_readable_file(name_or_path + "/config.json"))
+    message += fmt::format("; for the folder here write './{}'", name_or_path);
   throw ConfigError(origin, message);
 }
 

@@ -35,19 +35,48 @@ std::string shortened(const std::string& name) {
   return name.size() <= kShown ? name : name.substr(0, kShown) + "...";
 }
 
+/// Lower case, its parts joined by '-': "M4 Max" and "m4_max" are "m4-max".
+std::string hyphened(std::string_view name) {
+  std::string out = lower(name);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == ' ' || c == '_'; }, '-');
+  return out;
+}
+
+/// The longest of the names with which the word goes on after '-': 'qwen3-32b' of 'qwen3-32b-instruct'.
+std::string_view longest_beginning(const std::string& word, std::span<const std::string> names) {
+  std::string_view longest;
+  for (const std::string& name : names) {
+    if (name.size() > longest.size() && name.find('-') != std::string::npos && word.starts_with(hyphened(name) + "-"))
+      longest = name;
+  }
+  return longest;
+}
+
+/// As many parts of the name as the word has: 'b200' of 'b200-sxm'.
+std::string beginning(const std::string& name, const std::string& word) {
+  std::string out = hyphened(name);
+  std::size_t end = 0;
+  for (auto parts = std::count(word.begin(), word.end(), '-'); end != std::string::npos && parts >= 0; --parts)
+    end = out.find('-', end + (end > 0 ? 1 : 0));
+  return out.substr(0, end);
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   if (word.empty() || word.size() > kLongestWord) return "";
-  const std::string wanted = lower(word);
-  const std::size_t near = std::max<std::size_t>(2, word.size() / 3);
+  const std::string wanted = hyphened(word);
+  // Of a short word two edits leave little, least of all a number: 'b100' is no misspelt 'a10g'.
+  const bool digits = std::any_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const std::size_t near = word.size() > 6 ? word.size() / 3 : word.size() > 4 && !digits ? 2 : 1;
   std::size_t best = near + 1;
   std::string_view found;
   for (const std::string& candidate : candidates) {
     const std::size_t longer = std::max(candidate.size(), wanted.size());
     const std::size_t shorter = std::min(candidate.size(), wanted.size());
     if (longer - shorter >= best) continue;
-    const std::size_t distance = edit_distance(wanted, lower(candidate));
+    const std::size_t distance = edit_distance(wanted, hyphened(candidate));
     if (distance < best && distance < longer) {  // == longer: nothing in common
       best = distance;
       found = candidate;
@@ -55,10 +84,17 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
   }
   if (best > 1 && word.size() >= 2) {
     const auto first = [&](auto&& fits) { return std::find_if(candidates.begin(), candidates.end(), fits); };
-    auto other = first([&](const std::string& name) { return lower(name).starts_with(wanted); });
+    auto other = first([&](const std::string& name) { return hyphened(name).starts_with(wanted); });
     if (other == candidates.end())
-      other = first([&](const std::string& name) { return lower(name).find(wanted) != std::string::npos; });
-    if (other != candidates.end()) found = *other;
+      other = first([&](const std::string& name) { return hyphened(name).find(wanted) != std::string::npos; });
+    if (other != candidates.end()) return *other;
+    if (const std::string_view longest = longest_beginning(wanted, candidates); !longest.empty())
+      return std::string(longest);
+    const auto of_parts = [&](const std::string& name) { return edit_distance(wanted, beginning(name, wanted)) <= 1; };
+    other =
+        first([&](const std::string& name) { return hyphened(name).starts_with(wanted.front()) && of_parts(name); });
+    if (other == candidates.end()) other = first(of_parts);
+    if (found.empty() && wanted.size() > 3 && other != candidates.end()) return *other;
   }
   return std::string(found);
 }

@@ -33,17 +33,10 @@ std::vector<std::string> listed_names(const Options& options, const char* kind) 
 
 int list_names(const Options& options, const char* kind) {
   const std::vector<std::string> names = listed_names(options, kind);
-  std::string text;
-  if (options.format() == "json") {
-    text = nlohmann::json(names).dump(2) + "\n";
-  } else if (options.format() == "csv") {
-    text = "name\n" + join(names, "\n") + "\n";
-  } else {
-    for (const std::string& name : names) {
-      text += name + "\n";
-    }
-  }
-  options.write(text);
+  options.write_report([&](const std::string& format) {
+    if (format == "json") return nlohmann::json(names).dump(2) + "\n";
+    return (format == "csv" ? "name\n" : "") + join(names, "\n") + "\n";
+  });
   return kDone;
 }
 
@@ -59,7 +52,8 @@ int catalog(std::span<const std::string> arguments, const char* command, const c
   if (options.has("name")) {
     if (options.has("filter")) throw ConfigError("--filter: not with a name");
     const std::string& name = options.value<std::vector<std::string>>("name").front();
-    options.write(show(load_named(kind, name, Mark{command, 0, 0}), options.format()));
+    const ConfigTree tree = load_named(kind, name, Mark{command, 0, 0});
+    options.write_report([&](const std::string& format) { return show(tree, format); });
     return kDone;
   }
   return list(options, kind);
@@ -77,7 +71,7 @@ int run_models(std::span<const std::string> arguments) {
         std::vector<ModelSpec> models;
         for (const std::string& name : listed_names(options, kind))
           models.push_back(parse_model(load_named(kind, name, Mark{"models", 0, 0})));
-        options.write(reports::models_report(models, options.format()));
+        options.write_report([&](const std::string& format) { return reports::models_report(models, format); });
         return kDone;
       });
 }
@@ -94,7 +88,7 @@ int run_gpus(std::span<const std::string> arguments) {
         std::vector<GpuSpec> gpus;
         for (const std::string& name : listed_names(options, kind))
           gpus.push_back(parse_gpu_spec(ConfigReader(load_named(kind, name, Mark{"gpus", 0, 0}), "a GPU")));
-        options.write(reports::gpus_report(gpus, options.format()));
+        options.write_report([&](const std::string& format) { return reports::gpus_report(gpus, format); });
         return kDone;
       });
 }

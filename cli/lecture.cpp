@@ -23,8 +23,9 @@ int run_lecture(std::span<const std::string> arguments) {
     return kDone;
   }
   const Lecture& lecture = lecture_named(options.value<std::vector<std::string>>("name").front());
-  const std::vector<LectureTable> tables = calibrate::tables_of(lecture, inputs);
-  options.write_report([&](const std::string& format) { return reports::lecture_report(lecture, tables, format); });
+  const std::vector<LectureTable> tables = tables_of(lecture, inputs);
+  options.write_report(
+      [&](const std::string& format) { return reports::lecture_report(lecture, tables, format, inputs); });
   return kDone;
 }
 

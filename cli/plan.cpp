@@ -73,6 +73,8 @@ int run_plan(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   const ConfigTree tree = plan_tree(options);
   if (options.has("emit")) reports::check_launch_engine(options.text("emit"));
+  if (options.has("emit-as") && !options.has("emit"))
+    throw ConfigError("--emit-as: needs --emit ENGINE; --format json has the result");
   const SearchOptions search{.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true};
   if (has_services(tree)) return run_services(options, tree, search);
   const auto start = std::chrono::steady_clock::now();

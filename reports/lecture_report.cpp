@@ -29,7 +29,8 @@ std::string inputs_of(const Lecture& lecture) {
 
 }  // namespace
 
-std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format) {
+std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format,
+                           std::span<const std::string> inputs) {
   if (format == "json") {
     Json out = result_head(ResultKind::kLecture);
     out["lecture"] = lecture.name, out["tables"] = Json::array(), out["sources"] = lecture.sources;
@@ -67,8 +68,13 @@ std::string lecture_report(const Lecture& lecture, std::span<const LectureTable>
     }
     out += table.title + "\n\n" + text.text() + "\n";
   }
-  for (const LectureInput& input : lecture.inputs)
-    out += fmt::format("--set {}={:g}   {}\n", input.name, fmt::join(input.usual, ","), input.help);
+  for (const LectureInput& input : lecture.inputs) {
+    std::string value = fmt::format("{}={:g}", input.name, fmt::join(input.usual, ","));
+    for (const std::string& given : inputs) {
+      if (given.starts_with(std::string(input.name) + "=")) value = given;  // the last one counts
+    }
+    out += fmt::format("--set {}   {}\n", value, input.help);
+  }
   for (const std::string& source : lecture.sources) out += "source: " + source + "\n";
   return out;
 }

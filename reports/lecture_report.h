@@ -7,7 +7,9 @@
 namespace roofcast::reports {
 
 /// format: table | json | csv. The csv has a line a cell: table, row, column, value.
-std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format);
+/// `inputs`: NAME=NUMBER,... that were given in place of the usual ones.
+std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format,
+                           std::span<const std::string> inputs = {});
 /// All lectures with their inputs.
 std::string lectures_report(const std::string& format);
 

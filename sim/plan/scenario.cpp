@@ -506,8 +506,12 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   const DeploymentUse use{
       .workload = s.workload ? &*s.workload : nullptr, .disaggregated = in.has("disaggregation"), .load = load};
   s.deployment = read_deployment(in, fidelity, s.serving.replicas, specs, use);
-  if (in.has("speculation") && in.tree("speculation")->scalar == "none") {
+  const ConfigTree drafts = in.tree("speculation");
+  if (drafts && drafts->scalar == "none") {
     s.serving.speculation = {};
+  } else if (drafts && drafts->kind == ConfigNode::Kind::kScalar) {
+    in.fail("speculation", fmt::format("'speculation' must be none or a map, such as {{method: {}, acceptance: 0.7}}",
+                                       drafts->scalar));
   } else if (auto speculation = in.optional_child("speculation")) {
     s.serving.speculation = parse_speculation(std::move(*speculation), *s.deployment);
     if (s.serving.speculation.active() && s.deployment->model.attends_to_encoder())
@@ -542,6 +546,8 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.serving.client_objectives = client_limits(s);
   const bool forced = in.boolean("force_unsupported", false);
   const Mark mark = in.mark_of(in.has("engine") ? "engine" : "gpu");
+  if (tree->find("lora") != nullptr)
+    in.fail("lora", "unknown key 'lora' of a scenario; LoRA adapters are given by 'adapters'");
   in.finish();
   s.doubts = check_support(s, forced, mark);
   note_unread(s);

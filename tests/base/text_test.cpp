@@ -13,11 +13,18 @@ TEST_CASE("nearest_name: fewest edits, a swap of neighbours being one") {
   CHECK(nearest_name("h100", Names{"a10g", "h100-sxm"}) == "h100-sxm");  // begins so, before two edits
 }
 
+TEST_CASE("nearest_name: parts may be joined otherwise, and a name may be part of the word") {
+  CHECK(nearest_name("M4 Max", Names{"apple-m4", "apple-m4-max"}) == "apple-m4-max");
+  CHECK(nearest_name("Qwen3-32B-Instruct", Names{"qwen3-30b-a3b", "qwen3-32b", "qwen3-3"}) == "qwen3-32b");
+}
+
 TEST_CASE("nearest_name: nothing is near beyond two edits or a third of the word") {
   CHECK(nearest_name("abc", Names{"abcdef"}) == "abcdef");  // 3 edits are too many, but it begins so
   CHECK(nearest_name("xyz", Names{"abcdef"}) == "");
   CHECK(nearest_name("ab", Names{"xy"}) == "");                             // two of two replaced: nothing in common
   CHECK(nearest_name("bandwidths_of", Names{"bandwidth"}) == "bandwidth");  // 13 / 3 = 4 edits allowed, 4 needed
+  CHECK(nearest_name("b100", Names{"a10g", "b200-sxm"}) == "b200-sxm");     // one edit of its first part
+  CHECK(nearest_name("gpt-4o", Names{"gpt-2"}) == "");                      // a number is no spelling
   CHECK(nearest_name("", Names{"a"}) == "");
   CHECK(nearest_name("a", Names{}) == "");
   CHECK(nearest_name(std::string(100000, 'a'), Names{"a"}) == "");

@@ -127,12 +127,21 @@ std::string inside_words(const Comparison& c) {
   return out + ": nothing to explain";
 }
 
+/// The figures that are judged, and how many of the others are outside of their intervals.
+std::string outside_words(const Comparison& c) {
+  const auto others = std::count_if(c.metrics.begin(), c.metrics.end(), [&](const ComparedMetric& m) {
+    const bool outside = m.low && m.high && m.measured > 0 && (m.measured < *m.low || m.measured > *m.high);
+    return outside && std::find(c.outside->begin(), c.outside->end(), m.name) == c.outside->end();
+  });
+  return "outside the 90 % interval of the prediction: " + join(*c.outside, ", ") +
+         (others > 0 ? fmt::format(", and {} more of the table", others) : "");
+}
+
 void find_cause(Comparison& c) {
   if (c.distance <= kAgreement) {
     const std::string agree = fmt::format("they agree within {:.1f} % on average", 100 * c.distance);
-    c.findings.push_back(c.outside && !c.outside->empty()
-                             ? agree + "; outside the 90 % interval of the prediction: " + join(*c.outside, ", ")
-                             : agree + ": nothing is left to explain");
+    c.findings.push_back(c.outside && !c.outside->empty() ? agree + "; " + outside_words(c)
+                                                          : agree + ": nothing is left to explain");
     return;
   }
   const bool found = !c.assumptions.empty() && c.assumptions.front().explains >= kTelling;
@@ -144,7 +153,7 @@ void find_cause(Comparison& c) {
                                        c.assumptions.front().check));
     return;
   }
-  if (c.outside) c.findings.push_back("outside the 90 % interval of the prediction: " + join(*c.outside, ", "));
+  if (c.outside) c.findings.push_back(outside_words(c));
   if (!found) {
     c.findings.push_back(
         fmt::format("none of the changed assumptions explains {:.0f} % of the difference or more", 100 * kTelling));
