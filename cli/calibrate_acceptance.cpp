@@ -37,8 +37,8 @@ int run_calibrate_acceptance(std::span<const std::string> arguments) {
     options.write(csv);
   }
   reports::Table lines({"group", "drafts", "runs", "p25", "median", "p75", "tokens per step", "outside [0, 1]"});
-  Json result = calibration_head("acceptance");
-  Json& groups = result["groups"] = Json::array();
+  reports::Json result = calibration_head("acceptance");
+  reports::Json& groups = result["groups"] = reports::Json::array();
   for (const GroupAcceptance& g : acceptance_by_group(runs)) {
     lines.row({g.group, std::to_string(g.drafts), std::to_string(g.runs), fmt::format("{:.2f}", g.p25),
                fmt::format("{:.2f}", g.median), fmt::format("{:.2f}", g.p75), fmt::format("{:.2f}", g.tokens_per_step),

@@ -179,7 +179,7 @@ void read_inputs(const std::string& path, const Options& options, const GpuSpec&
   if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", path);
   inputs.source = source_of(file, options);
   bool any = false;
-  for (const calibrate::MeasuredTable& measured : calibrate::tables_of(file)) {
+  for (const calibrate::MeasuredTable& measured : tables_of(file)) {
     const calibrate::KernelOperator& op = calibrate::find_operator(measured.op, Mark{path, 0, 0});
     inputs.machine.push_back(measured);
     if (wanted && wanted != &op) continue;
@@ -210,7 +210,7 @@ ThisMachine find_machine(const Inputs& inputs, const Options& options, const Con
   calibrate::FitOptions fit = fit_options(options);
   fit.too_few = too_few;
   machine.fit = calibrate::fit_machine(inputs.machine, *machine.before, fit);
-  machine.before = calibrate::on_machine(*machine.before, machine.fit->value);
+  machine.before = on_machine(*machine.before, machine.fit->value);
   machine.spec = machine.before->spec;
   return machine;
 }
@@ -386,7 +386,7 @@ int run_calibrate_fit(std::span<const std::string> arguments) {
     fmt::print(options.format() == "table" ? stdout : stderr, "{}", shares_of(*machine.fit));
   fmt::print("{}", options.formatted([&](const std::string& format) {
     if (format == "table") return summary(all);
-    Json out = calibration_head("fit");
+    reports::Json out = calibration_head("fit");
     out["gpu"] = gpu.name;
     out["fits"] = fits_json(all);
     return calibration_text(out, "fits", format);

@@ -84,8 +84,8 @@ std::string population_yaml(const PopulationCosts& costs) {
 }
 
 std::string population_data(const PopulationCosts& costs, const std::string& format) {
-  Json out = calibration_head("host");
-  out["host"] = Json::array();
+  reports::Json out = calibration_head("host");
+  out["host"] = reports::Json::array();
   for_each_cost(costs, [&](const std::string& member, const std::string& cost, double value, bool time) {
     out["host"].push_back(
         {{"member", member}, {"cost", cost}, {"value", value}, {"unit", time ? "us" : ""}, {"standing", "fitted"}});

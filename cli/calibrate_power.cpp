@@ -24,12 +24,12 @@ int run_calibrate_power(std::span<const std::string> arguments) {
   const MeasuredRuns runs = read_measured_runs(table);
   const std::vector<PowerSample> samples = power_samples(runs, table, predict_all(runs));
   const PowerCurve curve = fit_power(samples);
-  Json result = calibration_head("power");
+  reports::Json result = calibration_head("power");
   result["power"] = {{"static_share", curve.static_share},
                      {"compute_share", curve.compute_share},
                      {"memory_share", curve.memory_share},
                      {"runs", samples.size()}};
-  Json& errors = result["errors"] = Json::array();
+  reports::Json& errors = result["errors"] = reports::Json::array();
   reports::Table lines({"left out", "GPU", "runs", "median", "p90", "bias", "5 %", "95 %"});
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   for (const auto& [left_out, name] :

@@ -146,7 +146,7 @@ void draw(const Options& options, std::vector<reports::Chart> charts) {
 /// Measurements as data: a row a ceiling.
 std::string records_data(const calibrate::RecordFile& file, const std::optional<calibrate::BenchedGpu>& gpu,
                          const std::vector<calibrate::KernelValidation>& found, const std::string& format) {
-  Json out = calibration_head("measurements");
+  reports::Json out = calibration_head("measurements");
   out["device"] = calibrate::device_of(file).name;
   out["ceilings"] = ceilings_json(calibrate::ceilings_of(file, gpu ? &gpu->spec : nullptr));
   out["kernels"] = kernel_errors_json(found);
@@ -168,7 +168,7 @@ int show_records(const Options& options, const calibrate::RecordFile& file) {
   const std::optional<calibrate::BenchedGpu> gpu =
       tree ? std::optional(calibrate::load_benched_gpu(tree)) : std::nullopt;
   if (!data) fmt::print("{}", ceiling_table(calibrate::ceilings_of(file, gpu ? &gpu->spec : nullptr)));
-  const std::vector<calibrate::MeasuredTable> tables = calibrate::tables_of(file);
+  const std::vector<calibrate::MeasuredTable> tables = tables_of(file);
   std::vector<calibrate::KernelValidation> found;
   if (gpu && !tables.empty()) {
     for (const calibrate::MeasuredTable& table : tables)
@@ -200,7 +200,7 @@ int show_constants(const Options& options, const std::string& path) {
     if (format == "table")
       return fmt::format("{}, as fitted\n\n{}\n{}\n{}", gpu.name, ceiling_table(ceilings), constants_table(blocks),
                          constants_count(blocks));
-    Json out = calibration_head("constants");
+    reports::Json out = calibration_head("constants");
     out["gpu"] = gpu.name;
     out["ceilings"] = ceilings_json(ceilings);
     out["constants"] = constants_json(blocks);

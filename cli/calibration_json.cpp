@@ -7,32 +7,32 @@
 namespace roofcast::cli {
 namespace {
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+reports::Json or_null(const std::optional<double>& value) { return value ? reports::Json(*value) : reports::Json(nullptr); }
 
 }  // namespace
 
-Json calibration_head(const char* of) {
-  Json out = reports::result_head(reports::ResultKind::kCalibration);
+reports::Json calibration_head(const char* of) {
+  reports::Json out = reports::result_head(reports::ResultKind::kCalibration);
   out["of"] = of;
   return out;
 }
 
-Json ceilings_json(const std::vector<calibrate::Ceiling>& ceilings) {
-  Json out = Json::array();
+reports::Json ceilings_json(const std::vector<calibrate::Ceiling>& ceilings) {
+  reports::Json out = reports::Json::array();
   for (const calibrate::Ceiling& c : ceilings) {
     out.push_back({{"ceiling", c.name},
                    {"value", c.value},
                    {"unit", c.unit},
                    {"datasheet", or_null(c.datasheet)},
-                   {"share", c.datasheet ? Json(c.value / *c.datasheet) : Json(nullptr)},
+                   {"share", c.datasheet ? reports::Json(c.value / *c.datasheet) : reports::Json(nullptr)},
                    {"relative_error", c.relative_error},
                    {"from", c.from}});
   }
   return out;
 }
 
-Json constants_json(const std::vector<calibrate::ShownBlock>& blocks) {
-  Json out = Json::array();
+reports::Json constants_json(const std::vector<calibrate::ShownBlock>& blocks) {
+  reports::Json out = reports::Json::array();
   for (const calibrate::ShownBlock& block : blocks) {
     for (const calibrate::ShownBlock::Constant& c : block.constants) {
       out.push_back({{"family", block.family},
@@ -50,8 +50,8 @@ Json constants_json(const std::vector<calibrate::ShownBlock>& blocks) {
   return out;
 }
 
-Json kernel_errors_json(const std::vector<calibrate::KernelValidation>& found) {
-  Json out = Json::array();
+reports::Json kernel_errors_json(const std::vector<calibrate::KernelValidation>& found) {
+  reports::Json out = reports::Json::array();
   for (const calibrate::KernelValidation& one : found) {
     const ErrorSummary& all = one.groups.back().errors;
     out.push_back(
@@ -60,8 +60,8 @@ Json kernel_errors_json(const std::vector<calibrate::KernelValidation>& found) {
   return out;
 }
 
-Json fits_json(const std::vector<calibrate::FittedSet>& all) {
-  Json out = Json::array();
+reports::Json fits_json(const std::vector<calibrate::FittedSet>& all) {
+  reports::Json out = reports::Json::array();
   for (const calibrate::FittedSet& of : all) {
     for (const calibrate::FittedConstants& block : of.blocks) {
       const ErrorSummary& e = block.on_rows;
@@ -75,17 +75,17 @@ Json fits_json(const std::vector<calibrate::FittedSet>& all) {
                      {"time_weighted", e.time_weighted},
                      {"left_out", {{"rows", block.left_out.rows}, {"mape", block.left_out.mape}}},
                      {"discrepancy", block.record.discrepancy}});
-      Json& values = out.back()["values"];
+      reports::Json& values = out.back()["values"];
       for (const auto& [name, value] : block.values) values[name] = value;
     }
   }
   return out;
 }
 
-Json host_fit_json(const HostFit& fit) {
-  Json out = calibration_head("host");
+reports::Json host_fit_json(const HostFit& fit) {
+  reports::Json out = calibration_head("host");
   out["loss"] = fit.loss;
-  out["host"] = Json::array();
+  out["host"] = reports::Json::array();
   for (const HostParameter& p : host_parameters()) {
     const double us = (fit.host.*p.member).in(kMicrosecond);
     if (p.optional && us == 0) continue;
@@ -97,13 +97,13 @@ Json host_fit_json(const HostFit& fit) {
                                         : us >= 0.999 * p.high_us ? "at its limit"
                                                                   : "fitted"}});
   }
-  out["runs"] = Json::array();
+  out["runs"] = reports::Json::array();
   for (const HostFitGroup& g : fit.groups)
     out["runs"].push_back({{"run", g.group}, {"ttft_error", g.fitted.ttft}, {"tpot_error", g.fitted.tpot}});
   return out;
 }
 
-std::string calibration_text(const Json& result, const char* points, const std::string& format) {
+std::string calibration_text(const reports::Json& result, const char* points, const std::string& format) {
   return format == "json" ? reports::result_text(result) : reports::records_csv(result.at(points));
 }
 

@@ -13,15 +13,15 @@
 namespace roofcast::cli {
 
 /// {kind, schema, of}
-Json calibration_head(const char* of);
-Json ceilings_json(const std::vector<calibrate::Ceiling>& ceilings);
-Json constants_json(const std::vector<calibrate::ShownBlock>& blocks);
-Json kernel_errors_json(const std::vector<calibrate::KernelValidation>& found);
-Json fits_json(const std::vector<calibrate::FittedSet>& all);
+reports::Json calibration_head(const char* of);
+reports::Json ceilings_json(const std::vector<calibrate::Ceiling>& ceilings);
+reports::Json constants_json(const std::vector<calibrate::ShownBlock>& blocks);
+reports::Json kernel_errors_json(const std::vector<calibrate::KernelValidation>& found);
+reports::Json fits_json(const std::vector<calibrate::FittedSet>& all);
 /// {..., "loss", "host": [{cost, value, unit, standing}], "runs"}
-Json host_fit_json(const HostFit& fit);
+reports::Json host_fit_json(const HostFit& fit);
 
 /// The result as JSON, or its list `points` as CSV.
-std::string calibration_text(const Json& result, const char* points, const std::string& format);
+std::string calibration_text(const reports::Json& result, const char* points, const std::string& format);
 
 }  // namespace roofcast::cli

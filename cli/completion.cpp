@@ -87,7 +87,7 @@ std::vector<std::string> names_for(std::string_view word) {
   std::vector<std::string> names;
   const auto add = [&](std::string_view name) { names.emplace_back(name); };
   if (word == "kernels") {
-    for (const Kernel* kernel : calibrate::kernels()) add(kernel->name());
+    for (const Kernel* kernel : kernels()) add(kernel->name());
   } else if (word == "op") {
     for (const calibrate::KernelOperator& op : calibrate::kernel_operators()) add(op.name);
   } else if (word == "kind") {

@@ -146,7 +146,7 @@ std::string file_text(const Options& options, const std::string& name) {
 /// What results for it are based on.
 std::string interval_text(const ConfigTree& tree, const GpuSpec& gpu) {
   const CalibratedGpu loaded = load_gpu(tree);
-  const double s = kNinetyPercent * calibrate::discrepancy_of(GemmShape{}, loaded.efficiency, loaded.spec);
+  const double s = kNinetyPercent * discrepancy_of(GemmShape{}, loaded.efficiency, loaded.spec);
   const std::string from =
       by_roofline(gpu.architecture)
           ? fmt::format("{:.0f} % of its roofline: nothing is measured", 100 * assumed_roofline().wide[0].memory)

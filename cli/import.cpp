@@ -25,9 +25,9 @@ void tell_assumptions(const std::vector<std::string>& assumptions) {
 /// A spec as it was read; its JSON begins with the head of a result. `of`: model or scenario.
 std::string imported(const ConfigTree& tree, const char* of, const std::string& format) {
   if (format != "json") return reports::as_written(tree, format);
-  Json out = reports::result_head(reports::ResultKind::kImport);
+  reports::Json out = reports::result_head(reports::ResultKind::kImport);
   out["of"] = of;
-  out.update(Json::parse(reports::as_written(tree, format)));
+  out.update(reports::Json::parse(reports::as_written(tree, format)));
   return reports::result_text(out);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 const Kernel& find_kernel(const std::string& name) {
   std::vector<std::string> names;
-  for (const Kernel* kernel : calibrate::kernels()) {
+  for (const Kernel* kernel : kernels()) {
     if (kernel->name() == name) return *kernel;
     names.emplace_back(kernel->name());
   }
@@ -35,7 +35,7 @@ int run_kernels(std::span<const std::string> arguments) {
   if (!options.parse(arguments)) return kDone;
   if (!options.has("name")) {
     if (options.has("gpu")) throw ConfigError("--gpu: needs the name of a kernel before it");
-    options.write_report(kernels_report);
+    options.write_report(reports::kernels_report);
     return kDone;
   }
   const Kernel& kernel = find_kernel(options.value<std::vector<std::string>>("name").front());

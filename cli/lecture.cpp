@@ -19,7 +19,7 @@ int run_lecture(std::span<const std::string> arguments) {
   const auto inputs = options.has("set") ? options.value<std::vector<std::string>>("set") : std::vector<std::string>{};
   if (!options.has("name")) {
     if (!inputs.empty()) throw ConfigError("--set: of which lecture?");
-    options.write_report(lectures_report);
+    options.write_report(reports::lectures_report);
     return kDone;
   }
   const Lecture& lecture = lecture_named(options.value<std::vector<std::string>>("name").front());

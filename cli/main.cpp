@@ -26,11 +26,11 @@ namespace {
 int run(const std::vector<std::string>& words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
     fmt::print("{}", roofcast::cli::overview());
-    return words.empty() ? roofcast::kBadInput : roofcast::kDone;
+    return words.empty() ? roofcast::cli::kBadInput : roofcast::cli::kDone;
   }
   if (words[0] == "--version") {
     fmt::print("roofcast {}\n", roofcast::cli::kBuildVersion);
-    return roofcast::kDone;
+    return roofcast::cli::kDone;
   }
   if (words[0] == "complete") return roofcast::cli::run_complete(std::span(words).subspan(1));
   return roofcast::cli::run_one_of(roofcast::cli::commands(), "command", words);
@@ -70,7 +70,7 @@ void complain(const std::string& message) { std::fputs((message + "\n").c_str(),
 
 int lost_output() {
   complain("stdout: cannot be written");
-  return roofcast::kBadInput;
+  return roofcast::cli::kBadInput;
 }
 
 }  // namespace
@@ -85,17 +85,17 @@ int main(int argc, char** argv) {
     return stdout_written() ? status : lost_output();
   } catch (const roofcast::ConfigError& error) {
     complain(error.what() + roofcast::cli::set_hint(error));
-    return roofcast::kBadInput;
+    return roofcast::cli::kBadInput;
   } catch (const roofcast::Unavailable& error) {
     complain(error.what());
-    return roofcast::kNoAnswer;
+    return roofcast::cli::kNoAnswer;
   } catch (const std::bad_alloc&) {
     complain("roofcast: out of memory: the input asks for more than there is");
-    return roofcast::kBadInput;
+    return roofcast::cli::kBadInput;
   } catch (const std::exception& error) {
     if (!stdout_written()) return lost_output();               // fmt::print throws
-    if (std::ferror(stderr) != 0) return roofcast::kBadInput;  // and here
+    if (std::ferror(stderr) != 0) return roofcast::cli::kBadInput;  // and here
     complain(std::string("roofcast: internal error: ") + error.what());
-    return roofcast::kBug;
+    return roofcast::cli::kBug;
   }
 }

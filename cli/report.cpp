@@ -19,7 +19,7 @@ namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-std::string reports::command_line(std::span<const std::string> arguments) {
+std::string command_line(std::span<const std::string> arguments) {
   std::string out = "roofcast report";
   for (const std::string& word : arguments) out += " " + reports::shell_word(word);
   return out;
@@ -79,7 +79,7 @@ int run_report(std::span<const std::string> arguments) {
   for (const reports::Result& r : results) {
     for (const std::string& note : r.notes) fmt::print(stderr, "{}: {}\n", r.path, note);
   }
-  const std::string command = reports::command_line(arguments);
+  const std::string command = command_line(arguments);
   const std::vector<reports::Chart> charts = reports::charts_of(results, command);
   for (const reports::Chart& c : charts) {
     if (c.thinned_from > 0) fmt::print(stderr, "{}: {} points are too many to draw; thinned\n", c.id, c.thinned_from);

@@ -33,9 +33,9 @@ struct Validated {
 
 std::string errors_text(const std::vector<Validated>& all, const std::string& format) {
   reports::Table table({"group", "rows", "MAPE", "median", "p90", "bias", "time-weighted", "within 90 %"});
-  Json result = reports::result_head(reports::ResultKind::kValidation);
+  reports::Json result = reports::result_head(reports::ResultKind::kValidation);
   result["of"] = "kernels";
-  Json& groups = result["groups"] = Json::array();
+  reports::Json& groups = result["groups"] = reports::Json::array();
   const auto percent = [](double fraction) { return fmt::format("{:.1f} %", 100 * fraction); };
   for (const Validated& one : all) {
     for (const calibrate::ErrorGroup& group : one.found.groups) {
@@ -80,7 +80,7 @@ std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, c
   const calibrate::RecordFile file = calibrate::parse_records(text, path);
   calibrate::require_device(file, gpu);
   std::vector<CsvTable> tables;
-  for (calibrate::MeasuredTable& measured : calibrate::tables_of(file)) {
+  for (calibrate::MeasuredTable& measured : tables_of(file)) {
     if (!op || op->name == measured.op) tables.push_back(std::move(measured.table));
   }
   if (tables.empty()) throw ConfigError(Mark{path, 0, 0}, "holds no measurement of a kernel that can be predicted");

@@ -25,7 +25,7 @@ struct Errors {
   double within = 0, deviation = 0;
 };
 
-Json errors_json(const std::string& group, const ErrorSummary& e) {
+reports::Json errors_json(const std::string& group, const ErrorSummary& e) {
   return {{"group", group}, {"rows", e.rows}, {"mape", e.mape}, {"median", e.median}, {"p90", e.p90}, {"bias", e.bias}};
 }
 
@@ -96,9 +96,9 @@ int run_validate_local(std::span<const std::string> arguments) {
   const std::vector<BackendScore> scores = score_backends(runs, options.has("refit"), options.has("leave-out"));
   reports::Table errors(
       {"backend", "rows", "GPUs", "MAPE", "median", "p90", "bias", "left out", "within 90 %", "deviation"});
-  Json result = reports::result_head(reports::ResultKind::kValidation);
+  reports::Json result = reports::result_head(reports::ResultKind::kValidation);
   result["of"] = "local";
-  Json groups = Json::array(), coverage = Json::array();
+  reports::Json groups = reports::Json::array(), coverage = reports::Json::array();
   std::string constants;
   for (const BackendScore& score : scores) {
     const bool apart = !score.left_out.empty();

@@ -54,7 +54,7 @@ class Printed {
       : options_(options), result_(reports::result_head(reports::ResultKind::kValidation)) {
     result_["of"] = of;
   }
-  void add(const char* list, const reports::Table& table, Json entries, const char* heading = "") {
+  void add(const char* list, const reports::Table& table, reports::Json entries, const char* heading = "") {
     if (as_tables()) fmt::print("{}{}", heading, table.text());
     result_[list] = std::move(entries);
   }
@@ -69,16 +69,16 @@ class Printed {
  private:
   bool as_tables() const { return options_.format() == "table" && !options_.has("columns"); }
   /// The entries of all lists, one after the other.
-  Json records() const {
-    Json all = Json::array();
-    for (const Json& list : result_) {
+  reports::Json records() const {
+    reports::Json all = reports::Json::array();
+    for (const reports::Json& list : result_) {
       if (list.is_array()) all.insert(all.end(), list.begin(), list.end());
     }
     return all;
   }
 
   const Options& options_;
-  Json result_;
+  reports::Json result_;
 };
 
 void add_coverage(Printed& printed, const std::vector<CoverageLine>& lines) {
@@ -261,7 +261,7 @@ void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<Ro
     }
   }
   reports::Table table({"group", "met their limits", "predicted to"});
-  Json entries = Json::array();
+  reports::Json entries = reports::Json::array();
   for (const auto& [key, counts] : kept) {
     const std::string group = key == "~all" ? "all" : key;
     table.row({group, std::to_string(counts.first), std::to_string(counts.second)});
@@ -317,7 +317,7 @@ OtherTables read_others(const Options& options) {
 void leave_out_of(MeasuredRuns& runs, const CsvTable& table, OtherTables& others,
                   const std::vector<std::string>& classes) {
   if (!closed_loop(runs.kind)) throw ConfigError("--leave-out: host costs are fitted to closed loops; these are none");
-  std::vector<calibrate::MeasuredTable> tables{{&table, &runs}};
+  std::vector<MeasuredTable> tables{{&table, &runs}};
   for (std::size_t i = 0; i < others.tables.size(); ++i) tables.push_back({&others.tables[i], &others.runs[i]});
   leave_out(tables, classes);
 }

@@ -31,7 +31,7 @@ endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   roofcast_version("${SOURCE}" "${VERSION}" version)
-  set(text "#include \"cli/version.h\"\nconst char* const roofcast::kBuildVersion = \"${version}\";\n")
+  set(text "#include \"cli/version.h\"\nconst char* const roofcast::cli::kBuildVersion = \"${version}\";\n")
   set(old "")
   if(EXISTS "${OUT}")
     file(READ "${OUT}" old)

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json cli::help_of(const auto& table) {
+Json help_of(const auto& table) {
   Json out = Json::array();
   for (const auto& row : table) out.push_back({{"name", row.name}, {"help", row.help}});
   return out;
@@ -98,10 +98,10 @@ Json engines_json() {
 Json choices_json() {
   return {{"version", ROOFCAST_VERSION},
           {"formats", dtype_names()},
-          {"recipes", cli::help_of(recipes())},
+          {"recipes", help_of(recipes())},
           {"speculation", drafting_methods()},
-          {"attention", cli::help_of(attention_variants())},
-          {"keys", cli::help_of(setup_keys())},
+          {"attention", help_of(attention_variants())},
+          {"keys", help_of(setup_keys())},
           {"limits", {{"batch", kMostBatch}, {"tokens", kMostTokens}, {"prefill_steps", kMostPrefillSteps}}}};
 }
 

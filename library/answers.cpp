@@ -150,7 +150,7 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
   try {
     const SweepOutcome outcome = run_sweep(sweep, fidelity(ideal), store, go, question.progress);
     std::string text = reports::sweep_report(sweep, outcome, store, "json", fidelity(ideal));
-    Answer answer{.json = Json::parse(text)};
+    Answer answer{.json = reports::Json::parse(text)};
     answer.text = std::move(text);
     if (!outcome.errors.empty())
       answer.notes.push_back(fmt::format("{} combinations are not possible; the first: {}", outcome.errors.size(),

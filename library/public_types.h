@@ -16,7 +16,7 @@ struct ScenarioTree {
   ConfigTree tree;
 };
 
-struct reports::Result::State {
+struct Result::State {
   std::string kind;
   library::Answer answer;
   std::string text;  ///< of its JSON

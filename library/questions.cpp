@@ -9,10 +9,9 @@ namespace roofcast {
 inline namespace v0 {
 namespace {
 
-reports::Result result_of(const char* kind, library::Answer answer) {
+Result result_of(const char* kind, library::Answer answer) {
   std::string text = library::text_of(answer);
-  return reports::Result(
-      std::make_shared<const reports::Result::State>(reports::Result::State{kind, std::move(answer), std::move(text)}));
+  return Result(std::make_shared<const Result::State>(Result::State{kind, std::move(answer), std::move(text)}));
 }
 
 void require_positive(const char* name, int value, int most) {
@@ -21,12 +20,12 @@ void require_positive(const char* name, int value, int most) {
 
 }  // namespace
 
-reports::Result estimate(const Scenario& scenario, const EstimateOptions& options) {
-  constexpr int kMostSequences = 1'000'000, explore::kMostTokens = 100'000'000;
+Result estimate(const Scenario& scenario, const EstimateOptions& options) {
+  constexpr int kMostSequences = 1'000'000, kMostTokens = 100'000'000;
   require_positive("batch", options.batch, kMostSequences);
-  require_positive("prompt_tokens", options.prompt_tokens, explore::kMostTokens);
-  require_positive("output_tokens", options.output_tokens, explore::kMostTokens);
-  if (options.context) require_positive("context", *options.context, explore::kMostTokens);
+  require_positive("prompt_tokens", options.prompt_tokens, kMostTokens);
+  require_positive("output_tokens", options.output_tokens, kMostTokens);
+  if (options.context) require_positive("context", *options.context, kMostTokens);
   return with_public_errors([&] {
     return result_of("estimate", library::answer_estimate(scenario.tree().tree, options.fidelity == Fidelity::ideal,
                                                           {options.batch, options.prompt_tokens, options.output_tokens,
@@ -34,14 +33,14 @@ reports::Result estimate(const Scenario& scenario, const EstimateOptions& option
   });
 }
 
-reports::Result simulate(const Scenario& scenario, const SimulateOptions& options) {
+Result simulate(const Scenario& scenario, const SimulateOptions& options) {
   return with_public_errors([&] {
     return result_of("simulation",
                      library::answer_simulation(scenario.tree().tree, options.fidelity == Fidelity::ideal));
   });
 }
 
-reports::Result plan(const Scenario& scenario, const PlanOptions& options) {
+Result plan(const Scenario& scenario, const PlanOptions& options) {
   return with_public_errors([&] {
     library::Answer answer = library::answer_plan(scenario.tree().tree, options.fidelity == Fidelity::ideal);
     const bool several = answer.json["kind"] == "services_plan";

@@ -30,14 +30,14 @@ const Json* find(const Json& json, std::string_view key) {
   return at;
 }
 
-const Json& value_of(const reports::Result::State& state, std::string_view key) {
+const Json& value_of(const Result::State& state, std::string_view key) {
   if (const Json* value = find(state.answer.json, key)) return *value;
   if (state.answer.json.is_null())
     throw Error(fmt::format("{}: the {} has no answer: {}", key, state.kind, state.answer.reason));
   throw Error(fmt::format("{}: no such key in the {}", key, state.kind));
 }
 
-const Json& value_of(const reports::Result::State& state, std::string_view key, bool (Json::*is)() const noexcept,
+const Json& value_of(const Result::State& state, std::string_view key, bool (Json::*is)() const noexcept,
                      const char* word) {
   const Json& value = value_of(state, key);
   if (!(value.*is)()) throw Error(fmt::format("{}: is not {}", key, word));
@@ -48,20 +48,20 @@ std::string last_part(std::string_view key) { return std::string(key.substr(key.
 
 }  // namespace
 
-reports::Result::Result(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+Result::Result(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
-const std::string& reports::Result::kind() const { return state_->kind; }
-int reports::Result::schema() const { return static_cast<int>(number("schema")); }
-bool reports::Result::answered() const { return state_->answer.reason.empty(); }
-const std::string& reports::Result::reason() const { return state_->answer.reason; }
-const std::string& reports::Result::json() const { return state_->text; }
-bool reports::Result::has(std::string_view key) const { return find(state_->answer.json, key) != nullptr; }
+const std::string& Result::kind() const { return state_->kind; }
+int Result::schema() const { return static_cast<int>(number("schema")); }
+bool Result::answered() const { return state_->answer.reason.empty(); }
+const std::string& Result::reason() const { return state_->answer.reason; }
+const std::string& Result::json() const { return state_->text; }
+bool Result::has(std::string_view key) const { return find(state_->answer.json, key) != nullptr; }
 
-double reports::Result::number(std::string_view key) const {
+double Result::number(std::string_view key) const {
   return value_of(*state_, key, &Json::is_number, "a number").get<double>();
 }
 
-Seconds reports::Result::time(std::string_view key) const {
+Seconds Result::time(std::string_view key) const {
   const std::string name = last_part(key);
   // "ttft_ms_low" and "ttft_ms_high" are the ends of an interval.
   for (const char* end : {"", "_low", "_high"}) {
@@ -72,22 +72,22 @@ Seconds reports::Result::time(std::string_view key) const {
   throw Error(fmt::format("{}: is not a time; a key of a time ends in _s, _ms or _us", key));
 }
 
-Bytes reports::Result::bytes(std::string_view key) const {
+Bytes Result::bytes(std::string_view key) const {
   const std::string name = last_part(key);
   if (name.find("bytes") == std::string::npos || name.ends_with("_per_s"))
     throw Error(fmt::format("{}: is not in bytes", key));
   return {number(key)};
 }
 
-bool reports::Result::flag(std::string_view key) const {
+bool Result::flag(std::string_view key) const {
   return value_of(*state_, key, &Json::is_boolean, "true or false").get<bool>();
 }
 
-std::string reports::Result::text(std::string_view key) const {
+std::string Result::text(std::string_view key) const {
   return value_of(*state_, key, &Json::is_string, "a text").get<std::string>();
 }
 
-std::size_t reports::Result::size(std::string_view key) const {
+std::size_t Result::size(std::string_view key) const {
   return value_of(*state_, key, &Json::is_array, "a list").size();
 }
 

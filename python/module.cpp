@@ -116,16 +116,16 @@ void look_for_changes() { (void)shared_specs().get(); }
 
 Held estimate(const py::object& source, const py::object& batch, const py::object& prompt_tokens,
               const py::object& output_tokens, const py::object& context, bool kv_cache, const py::dict& flags) {
-  constexpr int kMostSequences = 1'000'000, explore::kMostTokens = 100'000'000;
+  constexpr int kMostSequences = 1'000'000, kMostTokens = 100'000'000;
   const std::shared_ptr<SpecCache> specs = shared_specs().get();
   const Flags over(flags, "estimate");
   ConfigTree tree = over.over_scenario(document_of(source, "scenarios", "estimate"));
   if (!kv_cache) tree = with_assignment(tree, "engine.kv_cache=false", "kv_cache");
   const library::EstimateQuestion question{
       .batch = whole(batch, "batch", kMostSequences),
-      .prompt_tokens = whole(prompt_tokens, "prompt_tokens", explore::kMostTokens),
-      .output_tokens = whole(output_tokens, "output_tokens", explore::kMostTokens),
-      .context = context.is_none() ? 0 : whole(context, "context", explore::kMostTokens)};
+      .prompt_tokens = whole(prompt_tokens, "prompt_tokens", kMostTokens),
+      .output_tokens = whole(output_tokens, "output_tokens", kMostTokens),
+      .context = context.is_none() ? 0 : whole(context, "context", kMostTokens)};
   try {
     const py::gil_scoped_release release;
     return held(library::answer_estimate(tree, over.ideal(), question, specs.get()));

@@ -107,8 +107,9 @@ std::string fleet_text(const PlanAnswer& a) {
                            ? fmt::format("; by itself it would cost {} USD/h", usd(w.usd_per_hour()))
                            : "");
   } else if (paid_gpus_of(w) > w.gpus()) {
+    const PriceQuote* quote = w.bill().decode.quote;
     out += fmt::format("  {:.0f} GPUs are paid for: {} whole\n", paid_gpus_of(w),
-                       d.price.tier == "owned" ? "machines are bought" : "instances are rented");
+                       quote != nullptr && quote->tier == "owned" ? "machines are bought" : "instances are rented");
   }
   if (w.spare == 0 && w.replicas == 1 && a.result.kind != LoadKind::kWhole && a.plan.goal != PlanGoal::kThroughput)
     out += "  no spare: while it is down, nothing is served (search: spare_replicas or availability)\n";

@@ -6,8 +6,8 @@
 #include "roofcast/roofcast.h"
 #include "tests/cli/run_program.h"
 
+using roofcast::Result;
 using roofcast::Scenario;
-using roofcast::reports::Result;
 using roofcast::testing::run_roofcast;
 
 namespace {

@@ -72,7 +72,7 @@ bool varies_to(const SweepSpec& space, std::string_view key, std::string_view va
 /// Whether the mark is of the node or of what stands in it.
 bool holds(const ConfigTree& node, const Mark& mark) {
   const auto same = [&](const Mark& m) {
-    return m.line == mark.line && m.column == mark.column && m.path == mark.path;
+    return m.line == mark.line && m.column == mark.column && m.path == mark.path.str();
   };
   if (!node) return false;
   if (same(node->mark)) return true;
