@@ -123,8 +123,8 @@ ApiAnswer endpoint_answer(const Endpoint& endpoint, Query query) {
   check_keys(query, endpoint.keys());
   const Setup setup = read_setup(query);
   if (const ModelSpec& model = setup.deployment().model; endpoint.of_decoders && model.attends_to_encoder())
-    throw ConfigError(fmt::format("{}: an encoder reads what {} is given; this is of models that read it themselves",
-                                  endpoint.path, model.name));
+    throw ConfigError(
+        fmt::format("{}: {}: not for a model whose input is read by an encoder", endpoint.path, model.name));
   return {.body = dumped(endpoint.make(setup, query)), .headers = {{"Roofcast-Command", setup.command}}};
 }
 

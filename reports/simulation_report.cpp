@@ -276,10 +276,10 @@ void add_request_lines(const ServingMetrics& m, const Scenario& s, const Json& j
   lines.add("requests",
             fmt::format("{} completed, {} failed, in {}", m.completed, m.failed, human_time(m.duration.base())));
   if (m.failed > 0)
-    lines.add("FAILED", failure_words(m, *s.deployment) +
-                            (m.cancelled_tokens > 0
-                                 ? fmt::format("; {} output tokens for nothing", human_count(m.cancelled_tokens))
-                                 : ""));
+    lines.add(
+        "FAILED",
+        failure_words(m, *s.deployment, s.serving.disaggregation ? s.serving.disaggregation->prefill.get() : nullptr) +
+            (m.cancelled_tokens > 0 ? fmt::format("; {} output tokens wasted", human_count(m.cancelled_tokens)) : ""));
   if (m.completed == 0) return;
   lines.add("tokens", fmt::format("{} in, {} out", human_count(m.input_tokens), human_count(m.output_tokens)));
   lines.add("throughput",
@@ -481,8 +481,8 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
 
 std::string saturation_words(const ServingMetrics& m) {
   return fmt::format(
-      "{} requests/s arrive, {} were served in this run; latencies grow with its length; a plan with search: {{goal: "
-      "throughput}} finds the load that it holds",
+      "{} requests/s arrive, {} were served in this run; latencies grow with its length. A plan with search: {{goal: "
+      "throughput}} finds the load that the deployment holds",
       significant(m.load.offered.base()), significant(static_cast<double>(m.completed) / m.duration.base()));
 }
 

@@ -31,8 +31,7 @@ struct VerdictPart {
 struct ResultVerdict {
   std::vector<VerdictPart> parts;
 
-  /// A part with these lines, which end in '
-  /// '; empty for an empty text.
+  /// A part with these lines, which end in '\n'; empty for an empty text.
   VerdictPart& add(std::string title, const std::string& lines);
   VerdictPart& add(std::string title, VerdictTable table);
 };

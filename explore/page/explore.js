@@ -27,7 +27,7 @@
       for (const callback of watchers[key] || []) callback(value);
       const now = Date.now(), written = () => location.pathname + "?" + address() + "#learn";
       clearTimeout(later);  // a new entry for a new thought; the same one, a little later, while a slider is dragged
-      if (now - moved > 1000) history.pushState(null, "", written()); else later = setTimeout(() => history.replaceState(null, "", written()), 150);
+      if (now - moved > 1000) history.pushState(null, "", written()); else later = setTimeout(() => { if (page_of() === "learn") history.replaceState(null, "", written()); }, 150);
       moved = now;
       refresh();
     },

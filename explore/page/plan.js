@@ -33,7 +33,7 @@ window.Planner = (function () {
     for (const tell of watchers[key] || []) tell(value);
     const now = Date.now();
     clearTimeout(later);
-    if (now - last > 1000) history.pushState(null, "", written()); else later = setTimeout(() => history.replaceState(null, "", written()), 150);
+    if (now - last > 1000) history.pushState(null, "", written()); else later = setTimeout(() => { if (location.hash.startsWith("#plan")) history.replaceState(null, "", written()); }, 150);
     last = now;
     run();
   }
@@ -114,7 +114,7 @@ window.Planner = (function () {
     };
     const tell = (refused = []) => {
       for (const set of $("plan-controls").querySelectorAll("fieldset")) set.disabled = !!dropped.plan && !set.contains(zone);
-      list.replaceChildren(...refused.map((why) => el("span", { class: "alarm" }, why + " ")), ...Object.entries(dropped).flatMap(([kind, f]) => { const off = el("button", { type: "button" }, "remove " + f.name); off.addEventListener("click", () => { delete dropped[kind]; tell(); run(); }); return [kind + ": ", off, " "]; }), dropped.plan ? "The plan file is asked, not the fields." : "");
+      list.replaceChildren(...refused.map((why) => el("span", { class: "alarm" }, why + " ")), ...Object.entries(dropped).flatMap(([kind, f]) => { const off = el("button", { type: "button" }, "remove " + f.name); off.addEventListener("click", () => { delete dropped[kind]; tell(); run(); }); return [kind + ": ", off, " "]; }), dropped.plan ? "The plan comes from this file; the fields are ignored." : "");
     };
     forget = () => { for (const kind of Object.keys(dropped)) delete dropped[kind]; tell(); };
     input.addEventListener("change", () => take(input.files));
@@ -128,18 +128,18 @@ window.Planner = (function () {
     if (file.size > 2e6) return file.name + " is longer than 2 MB; give a part of it.";
     const content = await file.text(), name = file.name;
     if (!content.trim()) return name + " is empty.";
-    if (/[\0\uFFFD]/.test(content.slice(0, 4000))) return name + " is no text.";
+    if (/[\0\uFFFD]/.test(content.slice(0, 4000))) return name + " is not a text file.";
     let json = null;
     if (/^\s*[[{]/.test(content)) {
       try { json = JSON.parse(content); } catch (error) {
         let lines = false;  // one object a line: a trace
         try { lines = typeof JSON.parse(content.trimStart().split("\n", 1)[0]) === "object"; } catch { /* no */ }
-        if (!lines) return name + " is no whole JSON (" + error.message + "). Is it half written?";
+        if (!lines) return name + " is incomplete JSON (" + error.message + ").";
       }
     }
     if (json === null) {
       const plan = /^(model|services|objectives|search|workload)\s*:/m.test(content);
-      if (!plan && !content.trimStart().startsWith("{") && !/[,;\t]/.test(content.trimStart().split("\n", 1)[0])) return name + " is no plan (YAML), no trace (CSV) and no JSON.";
+      if (!plan && !content.trimStart().startsWith("{") && !/[,;\t]/.test(content.trimStart().split("\n", 1)[0])) return name + " is neither a plan (YAML) nor a trace (CSV) nor JSON.";
       dropped[plan ? "plan" : "trace"] = { name, text: content };
       return "";
     }
@@ -148,7 +148,7 @@ window.Planner = (function () {
     if (json.kind && json.schema) return name + " is a result of roofcast (" + json.kind + "): `roofcast report` makes its page.";
     if (json.architectures || json.model_type || json.hidden_size) dropped.config = { name, text: content };
     else if (Object.keys(json).some((key) => /ttft|throughput|latency|duration|completed|input_len|records|profile/i.test(key))) dropped.bench = { name, text: content };
-    else return name + " is JSON, but no config.json of a model and no measured run.";
+    else return name + " is JSON, but neither a model's config.json nor a measured run.";
     return "";
   }
   let forget = () => {};
@@ -331,9 +331,9 @@ window.Planner = (function () {
   /// What takes longer than the plan itself: the memory of the winner, percentiles against the load, a measured run.
   async function more(plan) {
     const w = plan.winner;
+    $("plan-bench").hidden = true;
     if (is_services(plan)) return;
     plots.load.card.hidden = plots.map.card.hidden = !w || !!dropped.trace || !!dropped.plan || w.mode !== "aggregated";
-    $("plan-bench").hidden = true;
     if (!w || dropped.plan || w.mode !== "aggregated") return;
     if (!dropped.config) {
       const keys = { model: values.model, gpu: w.gpu, engine: w.engine, tp: w.parallelism.tp, pp: w.parallelism.pp, ep: w.parallelism.ep, attention_dp: w.parallelism.attention_dp, weights: w.precision.weights, activations: w.precision.activations, kv_cache_dtype: w.precision.kv_cache, batch: 1, prompt_tokens: Math.round(values.prompt), output_tokens: Math.round(values.output) };

@@ -107,7 +107,7 @@ window.Plots = (function () {
     return out;
   }
   /// Room above the plot for the names of vertical lines: one row, or two where two names are near.
-  const rows_above = (guides) => { const many = (guides || []).filter((g) => g.vertical && g.label).length; return many > 1 ? 2 : many; };
+  const rows_above = (guides) => Math.min(4, (guides || []).filter((g) => g.vertical && g.label).length);
 
   /// One Chart.js chart that keeps its points when they move. A spec is {kind, x, y, sets, guides, horizontal, reverse, tooltip, ...}.
   /// A set of points has Chart.js's keys and `color`, `alpha` (of its filling), `colors`, `names` (beside the points), `quiet` (no tooltip),

@@ -10,6 +10,7 @@ namespace roofcast {
 
 /// "3 cancelled by their clients (timeout); 2 longer than the context of 4096 tokens (engine.max_model_len)"; empty
 /// where none failed.
-std::string failure_words(const ServingMetrics& metrics, const Deployment& deployment);
+std::string failure_words(const ServingMetrics& metrics, const Deployment& deployment,
+                          const Deployment* prefill = nullptr);
 
 }  // namespace roofcast

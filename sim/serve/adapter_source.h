@@ -37,8 +37,8 @@ class AdapterSource final : public RequestSource {
   }
 
   int draw(const Request& request) const {
-    const auto key = request.root_session >= 0 ? ~static_cast<std::uint64_t>(request.root_session)
-                                               : static_cast<std::uint64_t>(request.id);
+    const int session = request.root();
+    const auto key = session >= 0 ? ~static_cast<std::uint64_t>(session) : static_cast<std::uint64_t>(request.id);
     const double place = static_cast<double>(mix_bits(key ^ mix_bits(seed_)) >> 11) * 0x1p-53;
     const auto found = std::upper_bound(bounds_.begin(), bounds_.end() - 1, place);
     return static_cast<int>(found - bounds_.begin()) + 1;

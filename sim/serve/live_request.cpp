@@ -20,6 +20,7 @@ Slot RequestTable::add(const Request& request) {
   live.prompt = live.target = request.prompt_tokens;
   live.output = request.output_tokens;
   live.session = request.session;
+  live.root_session = request.root_session;
   live.adapter = static_cast<std::uint16_t>(request.adapter);
   live.client = static_cast<std::uint16_t>(request.client);
   if (!request.prefix_blocks.empty()) {
@@ -72,6 +73,7 @@ Slot RequestTable::fork(Slot of, int output) {
   request.prompt_tokens = parent.prompt;
   request.output_tokens = output;
   request.session = parent.session;
+  request.root_session = parent.root_session;
   request.adapter = parent.adapter;
   request.client = parent.client;
   const Slot slot = add(request);

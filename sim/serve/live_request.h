@@ -32,7 +32,7 @@ struct LiveRequest {
   int produced = 0;  ///< tokens out, up to the last time it joined the decoding ones
   int target = 0;    ///< tokens that its prefill has to reach
   int cached = 0;    ///< prompt tokens found in the cache at first admission
-  int session = -1;
+  int session = -1, root_session = -1;
   int priority = 0;
   std::int32_t blocks = -1;               ///< in RequestTable::prefix, -1 = shares nothing
   Slot older = kNoSlot, newer = kNoSlot;  ///< neighbours among the running, by admission

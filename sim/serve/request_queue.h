@@ -39,7 +39,11 @@ class RequestQueue {
   }
   /// `behind`: all that wait, if first come runs first.
   void push_preempted(Slot slot, bool behind = false) {
-    behind&& waiting_.first_come() ? waiting_.push(slot) : waiting_.push_preempted(slot);
+    if (behind && waiting_.first_come()) {
+      waiting_.push(slot);
+    } else {
+      waiting_.push_preempted(slot);
+    }
     begin_to_wait(slot);
   }
   void pop() {

@@ -75,7 +75,7 @@ class ConsistentHash final : public Router {
   int pick(const Request& request, const ReplicaView& view) override {
     std::uint64_t key = static_cast<std::uint64_t>(request.id);
     if (!request.prefix_blocks.empty()) key = request.prefix_blocks.front();
-    const int session = request.root_session >= 0 ? request.root_session : request.session;
+    const int session = request.root();
     if (session >= 0) key = ~static_cast<std::uint64_t>(session);
     int best = 0;
     std::uint64_t largest = 0;

@@ -48,7 +48,7 @@ Session SessionDealer::begin() {
   if (groups_ > 1) session.group = static_cast<std::uint64_t>(random_.uniform_integer(0, groups_ - 1));
   session.history = turns_ > 1 ? shared_ : 0;
   const int turns = turn_law_ ? turn_law_->draw(random_) : turns_;
-  session.turns_left = staggered_ ? 1 + session.id % turns : turns;
+  session.turns_left = staggered_ ? 1 + opened_++ % turns : turns;
   ++under_way_;
   return session;
 }

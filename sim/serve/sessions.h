@@ -66,6 +66,7 @@ class SessionDealer {
   int groups_, shared_;
   std::int64_t open_;
   bool staggered_;
+  int opened_ = 0;  ///< sessions so far, branches not counted
   Random random_;
   std::deque<Session> waiting_;
   std::deque<Session> unowned_;  ///< branches that no user of a closed loop has taken up

@@ -318,6 +318,7 @@ Request Simulation::request_of(Slot slot) {
   const LiveRequest& r = requests_[slot];
   request.id = r.id;
   request.session = r.session;
+  request.root_session = r.root_session;
   if (const PrefixBlocks* prefix = requests_.prefix(slot)) {
     request.prefix_blocks = prefix->hashes;
     request.prefix_block_tokens = prefix->block_tokens;

@@ -1,6 +1,5 @@
 #pragma once
-// One simulated run: requests, replicas and the events between them. Only simulation*.cpp and replicas_apart.cpp
-// include this.
+// One simulated run: requests, replicas and events. Only simulation*.cpp and replicas_apart.cpp include this.
 
 #include <deque>
 

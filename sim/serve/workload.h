@@ -68,18 +68,16 @@ struct WorkloadSpec {
   LengthSpec prompt_tokens, output_tokens;
   std::optional<ThinkingSpec> thinking;  ///< before each answer; its mean is included in output_tokens.extra
   std::optional<RateLimit> rate_limit;
-  double guided = 0;             ///< share of requests whose answers follow a grammar
-  SampleSpec samples;            ///< answers per prompt
-  std::vector<MediaSpec> media;  ///< with each request, beside its prompt
-  std::vector<EncoderWork>
-      encoded;  ///< the same as work for the model's encoders; their tokens are then included in prompt_tokens
-  std::int64_t requests = 0;        ///< requests that count; 0: by duration, or the whole trace
-  std::optional<Seconds> duration;  ///< of arrivals; with both given, the first limit ends the run
+  double guided = 0;                 ///< share of requests whose answers follow a grammar
+  SampleSpec samples;                ///< answers per prompt
+  std::vector<MediaSpec> media;      ///< with each request, beside its prompt
+  std::vector<EncoderWork> encoded;  ///< their work for the model's encoders; the tokens are in prompt_tokens then
+  std::int64_t requests = 0;         ///< requests that count; 0: by duration, or the whole trace
+  std::optional<Seconds> duration;   ///< of arrivals; with both given, the first limit ends the run
   Seconds start{};  ///< of a trace or of clients: earlier requests are left out, and this becomes time 0
   std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), in addition to `requests`, not counted
   double prompt_text = 1.0;          ///< front-end time per prompt token, relative to plain text
-  bool pause_after_warmup =
-      true;  ///< closed loop: after the warm-up all users start afresh, as in a benchmark; else they continue
+  bool pause_after_warmup = true;    ///< closed loop: users start afresh after the warm-up, as in a benchmark
   Patience patience;
   std::vector<double> priorities;                ///< shares of requests of priority 0, 1, ..; empty: all 0
   int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
@@ -101,9 +99,8 @@ struct WorkloadSpec {
 /// Mean turns of a session along one branch, and requests in all of them (of a law of turns: of 10,000 draws).
 inline double mean_turns(const WorkloadSpec& w) { return w.turn_law ? w.turn_law->mean() : w.turns; }
 double mean_session_requests(const WorkloadSpec& w);
-/// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one
-/// turn the shared prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and
-/// the prefix opens the session.
+/// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one turn the shared
+/// prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and the prefix opens the session.
 WorkloadSpec parse_workload(ConfigReader in);
 
 /// One request. Prefix blocks are chained hashes of prefix_block_tokens leading tokens each: equal hashes mean equal
@@ -114,7 +111,7 @@ struct Request {
   Seconds arrival{};
   int prompt_tokens = 0;
   int output_tokens = 0;
-  int session = -1, root_session = -1;  ///< the root: from which it has branched, else the same
+  int session = -1, root_session = -1;  ///< the root: from which it has branched; -1: it has not
   int client = 0;                       ///< in WorkloadSpec::clients
   int priority = 0;                     ///< smaller runs first under `policy: priority`
   int adapter = 0;                      ///< from 1 on; 0: none
@@ -125,6 +122,7 @@ struct Request {
   /// Where a shared prefix ends inside a block, which is then two, and where a session has branched in one; 0: nowhere.
   int prefix_cut = 0, prefix_branch = 0;
   int prefix_tokens = 0;  ///< that the hashes cover; 0: their blocks, as far as the prompt goes
+  int root() const { return root_session >= 0 ? root_session : session; }
 };
 
 /// Produces requests one at a time, so that ten million need no memory. Arrivals never decrease. In a closed loop

@@ -326,7 +326,7 @@ def files_dropped(browser, url):
     browser.go(url + "#plan?model=llama-3.1-8b&gpus=h100-sxm&max_gpus=4&confidence=0&rate=not+a+number")
     first = planned(browser, "a plan with the usual rate")
     said = "return document.getElementById('plan-dropped').textContent"
-    for name, text, words in (("half.json", '{"model_type": "llama", "hidden', "is no whole JSON"),
+    for name, text, words in (("half.json", '{"model_type": "llama", "hidden', "is incomplete JSON"),
                               ("other.json", '{"hello": 1}', "no config.json of a model and no measured run"),
                               ("estimate.json", '{"kind": "estimate", "schema": 1}', "is a result of roofcast (estimate)"),
                               ("letter.txt", "dear all", "no trace (CSV)"), ("empty.csv", "", "is empty")):

@@ -75,14 +75,15 @@ void find_larger(const PlanResult& r, const PlanSpec& plan, const SearchOptions&
 std::optional<PlanSpec> with_load(const PlanSpec& plan, LoadKind kind, double load) {
   const ConfigTree& scenario = plan.space.scenario;
   const ConfigTree* workload = scenario->find("workload");
-  const char* key = kind == LoadKind::kUsers ? "arrivals.concurrency" : "arrivals.rate";
+  const std::string name = kind == LoadKind::kUsers ? "concurrency" : "rate";
   if (workload == nullptr || !*workload) return std::nullopt;
   const ConfigTree whole = resolve_named("workloads", *workload);
+  const std::string key = value_at(whole, "arrivals." + name) ? "arrivals." + name : name;  // of a client: the latter
   if (!value_at(whole, key)) return std::nullopt;
   const std::string text = kind == LoadKind::kUsers ? fmt::format("{:.0f}", load) : fmt::format("{:.12g} /s", load);
   PlanSpec out = plan;
-  out.space.scenario = with_value(with_value(scenario, "workload", whole, "plan"), std::string("workload.") + key,
-                                  make_scalar(text), "plan");
+  out.space.scenario =
+      with_value(with_value(scenario, "workload", whole, "plan"), "workload." + key, make_scalar(text), "plan");
   return out;
 }
 
@@ -97,6 +98,7 @@ double rounded_down(double load, LoadKind kind) {
 void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
   constexpr int kMostHalvings = 8, kMostSteps = 6;
   if ((r.kind != LoadKind::kRate && r.kind != LoadKind::kUsers) || r.candidates.empty()) return;
+  if (plan.goal == PlanGoal::kThroughput) return;  // no load is offered
   const double asked = offered_load(*r.candidates.front().scenario.workload);
   double low = advice.gpus > plan.max_gpus ? asked * plan.max_gpus / advice.gpus : asked / 2, high = asked;
   const auto carries = [&](double load) {
@@ -106,7 +108,7 @@ void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions
     advice.carries = load, advice.carries_on = in_words(*found);
     return true;
   };
-  for (int i = 0; i < kMostHalvings && !carries(low = rounded_down(low, r.kind)); ++i) high = low, low /= 2;
+  for (int i = 0; i < kMostHalvings && low > 0 && !carries(low = rounded_down(low, r.kind)); ++i) high = low, low /= 2;
   for (int i = 0; i < kMostSteps && advice.carries > 0 && high > 1.1 * low; ++i) {
     const double middle = rounded_down(std::sqrt(low * high), r.kind);
     if (middle <= low) break;
@@ -178,7 +180,11 @@ std::optional<std::string> raise_limit(const PlanSpec& plan, const ConfigTree& o
   std::optional<std::string> out;
   const auto holds = [&](Seconds limit) {
     const auto found = answer_of(with_objectives(plan, with_limit(objectives, key, limit)), options);
-    if (found) out = fmt::format("{}, on {}, {:.2f} USD/h", raised(o, limit), in_words(*found), found->usd_per_hour());
+    if (found) {
+      const double usd = found->usd_per_hour();
+      out = fmt::format("{}, on {}{}", raised(o, limit), in_words(*found),
+                        std::isnan(usd) ? "" : fmt::format(", {:.2f} USD/h", usd));
+    }
     return found.has_value();
   };
   Seconds low = o.limit, high = rounded_up(enough);

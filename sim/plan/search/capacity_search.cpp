@@ -195,11 +195,15 @@ void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec
 void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const PlanSpec& plan) {
   std::map<std::string, const Entry*> best;  // by GPU, the most promising candidate
   for (const Entry& e : entries) {
+    if (e.candidate->disaggregated()) continue;
     const auto [at, added] = best.emplace(e.candidate->gpu, &e);
     const auto promise = [](const Entry& x) { return std::tuple{!x.may_hold, x.best_score}; };
     if (!added && promise(e) < promise(*at->second)) at->second = &e;
   }
-  for (const PlannedDeployment& p : out.ranked) best.erase(p.candidate.gpu);
+  for (const PlannedDeployment& p : out.ranked) {
+    best.erase(p.candidate.scenario.deployment->gpu.name);
+    if (p.candidate.disaggregated()) best.erase(p.candidate.prefill().gpu.name);
+  }
   for (const auto& [gpu, e] : best) {
     const std::string why = !e->may_hold    ? "no request alone would meet the objectives as surely as asked"
                             : !e->simulated ? fmt::format("its best layout ({}) cannot come near the winner",
@@ -216,7 +220,9 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
 std::string failures_of(const PlannedDeployment& p) {
   const ServingMetrics& m = p.result.metrics;
   return fmt::format("{} of {} requests fail on {} x {}: {}", m.failed, m.completed + m.failed, p.gpus(),
-                     p.candidate.gpu, failure_words(m, *p.candidate.scenario.deployment));
+                     p.candidate.gpu,
+                     failure_words(m, *p.candidate.scenario.deployment,
+                                   p.candidate.disaggregated() ? &p.candidate.prefill() : nullptr));
 }
 
 /// How far it misses the objectives or the power limit, whichever is worse: above 1.

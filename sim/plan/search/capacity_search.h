@@ -98,7 +98,8 @@ struct PlanResult {
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
   int draws = 0;                   ///< of the truth, behind each probability
   std::shared_ptr<PricerPool> pricers = std::make_shared<PricerPool>();  ///< with what the search has priced
-  Advice advice;                                                         ///< when there is no answer
+  bool at_limit = false;  ///< the winner is less sure than asked, and the search allows no larger fleet
+  Advice advice;          ///< when there is no answer
 };
 
 struct SearchOptions {

@@ -192,7 +192,7 @@ FleetDay day_of(const PlannedDeployment& p, double replica_hours, std::vector<Fl
 /// By the clock: each replica is started one cold start before it is needed.
 FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
   double replica_hours = 0;
-  std::vector<FleetSpan> spans;
+  std::map<int, double> by_size;
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const FleetSlice& s = plan.slices[i];
     int before = plan.slices[(i + plan.slices.size() - 1) % plan.slices.size()].needed;
@@ -200,12 +200,11 @@ FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
     const double hours = (s.to - s.from).in(kHour), starting = plan.cold_start.in(kHour);
     const int more = std::max(0, s.needed - before);
     replica_hours += s.needed * hours + more * starting;
-    spans.push_back({.replicas = s.needed, .hours = hours});
-    if (more > 0) {  // so much of the slice before has these replicas already
-      spans.push_back({.replicas = s.needed, .hours = starting});
-      spans.push_back({.replicas = before, .hours = -starting});
-    }
+    by_size[s.needed] += hours;
+    if (more > 0) by_size[s.needed] += starting, by_size[before] -= starting;  // the slice before ends with them
   }
+  std::vector<FleetSpan> spans;
+  for (const auto& [replicas, hours] : by_size) spans.push_back({.replicas = replicas, .hours = hours});
   return day_of(p, replica_hours, std::move(spans));
 }
 

@@ -61,7 +61,6 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
     put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
   } else {
     settle_winner(answer.result, answer.plan, *answer.result.pricers);
-    enlarge_winner(answer.result, answer.plan, *answer.result.pricers);
   }
   answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
   add_details(tree, answer);

@@ -1,7 +1,8 @@
 #include "sim/plan/search/plan_notes.h"
 
-#include <fmt/format.h>
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "sim/model/feed_forward_model.h"
@@ -12,7 +13,8 @@ namespace roofcast {
 namespace {
 
 /// The winner may be the best there is without being as sure as was asked.
-void note_confidence(const PlannedDeployment& winner, const PlanSpec& plan, std::vector<std::string>& notes) {
+void note_confidence(const PlannedDeployment& winner, const PlanSpec& plan, bool at_limit,
+                     std::vector<std::string>& notes) {
   if (!winner.probability || *winner.probability >= plan.confidence - 1e-9) return;
   notes.push_back(
       fmt::format("the objectives hold in {:.3g} % of the draws, fewer than the {:.3g} % asked: the search "
@@ -47,6 +49,7 @@ void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
     const ConfigTree value = value_at(tree, key);
     if (value && value->kind != ConfigNode::Kind::kNull) notes.push_back(std::string(key) + why);
   };
+  note("gpu", " changes nothing here: the search's 'gpus' says what may be bought");
   for (const char* key : {"parallelism.replicas", "parallelism.dp"})
     note(key, " changes nothing here: a plan finds the number of replicas; search.max_gpus limits it");
   if (!answer.fleet && answer.plan.availability <= 0) {
@@ -59,7 +62,7 @@ void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
   Scenario played = winner.candidate.scenario;
   played.serving.replicas = winner.replicas;
   if (answer.fleet) played.serving.fleet.autoscaling = answer.fleet->scaling;
-  note_confidence(winner, answer.plan, notes);
+  note_confidence(winner, answer.plan, answer.result.at_limit, notes);
   note_layouts(winner, answer.plan, notes);
   for (std::string& line : idle_settings(answer.plan.space.scenario, played)) notes.push_back(std::move(line));
 }

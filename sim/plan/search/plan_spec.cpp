@@ -287,8 +287,6 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   const ConfigTree* services = tree->kind == ConfigNode::Kind::kMap ? tree->find("services") : nullptr;
   if (services != nullptr && *services)
     throw ConfigError((*services)->mark, "several services are planned by 'roofcast plan' and by plan() of Python");
-  if (const ConfigTree* gpu = tree->find("gpu"); search != nullptr && gpu != nullptr && *gpu)
-    throw ConfigError((*gpu)->mark, "the search's 'gpus' says what may be bought: leave out 'gpu'");
   if (search == nullptr)
     throw ConfigError(tree->mark, "a plan is a scenario with 'search: {gpus: [...], max_gpus: N, ...}'");
   plan.space.scenario = scenario_of(tree);

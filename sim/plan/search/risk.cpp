@@ -234,27 +234,6 @@ void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
   }
 }
 
-void enlarge_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
-  constexpr int kMostSteps = 32;
-  std::vector<PlannedDeployment>& ranked = result.ranked;
-  for (int i = 0; i < kMostSteps; ++i) {
-    PlannedDeployment& p = ranked.front();
-    if (!p.weighed) weigh_objectives(p, plan, pricers);
-    if (!p.probability || *p.probability >= plan.confidence - 1e-9) break;
-    const PlannedDeployment nominal = p;
-    const Sizer sizer(nominal, plan, {}, pricers);
-    if (!sizer.possible(1)) break;
-    PlannedDeployment larger = sizer.at(1);
-    forecast(larger, pricers);
-    if (!within_power(larger, plan)) break;
-    larger.weighed = false;
-    p = std::move(larger);
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
-  }
-  price_confidence(result, 0, plan, pricers);
-}
-
 ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
   if (objective < p.ranges.size()) return p.ranges[objective];
   const Verdict& v = p.result.verdicts[objective];
@@ -357,13 +336,40 @@ void give_up_replicas(PlannedDeployment& p, const PlannedDeployment& nominal, co
 
 }  // namespace
 
-void settle_winner(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
-  if (out.ranked.empty() || plan.goal == PlanGoal::kThroughput) return;
-  PlannedDeployment& winner = out.ranked.front();
-  const PlannedDeployment* nominal = forecast_of(out, winner);
-  if (nominal == nullptr) return;
-  give_up_replicas(winner, *nominal, plan, pricers);
-  price_confidence(out, 0, plan, pricers);
+void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
+  constexpr int kMostSteps = 32;
+  struct Growth {
+    PlannedDeployment from;
+    int step = 0;
+  };
+  std::map<std::uint64_t, Growth> grown;  // by candidate: all steps from one fleet, so that both roles grow
+  std::vector<PlannedDeployment>& ranked = result.ranked;
+  for (int i = 0; i < kMostSteps && !ranked.empty(); ++i) {
+    PlannedDeployment& p = ranked.front();
+    const auto [at, first] = grown.try_emplace(p.candidate.index, Growth{p});
+    Growth& growth = at->second;
+    if (first) {
+      const PlannedDeployment* nominal = forecast_of(result, p);
+      if (nominal != nullptr && plan.goal != PlanGoal::kThroughput) give_up_replicas(p, *nominal, plan, pricers);
+      if (!p.weighed) weigh_objectives(p, plan, pricers);
+      growth.from = p;
+    }
+    if (!p.probability || *p.probability >= plan.confidence - 1e-9) break;
+    const Sizer sizer(growth.from, plan, {}, pricers);
+    result.at_limit = !sizer.possible(growth.step + 1);
+    if (result.at_limit) break;
+    PlannedDeployment larger = sizer.at(++growth.step);
+    if (larger.gpus() == p.gpus() && larger.load == p.load) break;
+    forecast(larger, pricers);
+    result.at_limit = !within_power(larger, plan);
+    if (result.at_limit) break;
+    weigh_objectives(larger, plan, pricers);
+    p = std::move(larger);
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
+    judge_ranking(result, plan, pricers);
+  }
+  if (!ranked.empty()) price_confidence(result, 0, plan, pricers);
 }
 
 void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, PricerPool& pricers) {

@@ -52,16 +52,12 @@ void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
 /// Simulates the fleet in every draw to its end: sets the ranges of its objectives, and its probability to the share of
 /// these draws that meet all of them. Nothing where the plan is not judged.
 void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
-
-/// Weighs the first row. Where fewer of all draws hold than was asked it gets a replica more (or less load), and the
-/// first row of the new order is weighed; it stays where there are no more GPUs.
-void enlarge_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 /// Range of an objective, by its place: of the draws where they were weighed; else by quick_spread, `missed` not a
 /// number.
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
 
-/// Takes replicas from the first row as long as it holds in as many draws as the plan's confidence asks for, whichever
-/// they are: the order by harm is a guess. Loads that were sought stay as they are.
+/// Weighs the first row in all draws. It gives up replicas while enough draws still hold, and gets one more (or less
+/// load) while too few do; then the first row of the new order is weighed. It stays where the search allows no more.
 void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
 /// Sets what the row costs at 50, 80 and 95 %.

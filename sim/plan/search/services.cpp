@@ -254,6 +254,7 @@ void add_growth(ServicesAnswer& out) {
     PlanAnswer& a = s.answer;
     if (a.result.ranked.empty()) continue;
     PlanResult first;  // the chosen row, even if another becomes cheaper later
+    first.pricers = a.result.pricers;
     first.kind = a.result.kind;
     first.ranked = {a.result.ranked.front()};
     a.growth = growth_paths(a.plan, first);
