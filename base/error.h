@@ -22,14 +22,13 @@ class SharedText {
   }
   operator const std::string&() const { return str(); }
   bool empty() const { return text_ == nullptr; }
-  friend bool operator==(const SharedText& a, const SharedText& b) { return a.text_ == b.text_ || a.str() == b.str(); }
   friend bool operator==(const SharedText& a, std::string_view b) { return std::string_view(a.str()) == b; }
 
  private:
   std::shared_ptr<const std::string> text_;
 };
 
-/// A position in a file; line and column count from 1, 0 = unknown.
+/// Where something stands in a file; line and column count from 1, 0 = unknown.
 struct Mark {
   SharedText path;
   int line = 0;

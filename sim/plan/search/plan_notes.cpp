@@ -16,10 +16,10 @@ namespace {
 void note_confidence(const PlannedDeployment& winner, const PlanSpec& plan, bool at_limit,
                      std::vector<std::string>& notes) {
   if (!winner.probability || *winner.probability >= plan.confidence - 1e-9) return;
-  notes.push_back(
-      fmt::format("the objectives hold in {:.3g} % of the draws, fewer than the {:.3g} % asked: the search "
-                  "allows no larger fleet",
-                  100 * *winner.probability, 100 * plan.confidence));
+  const bool none_larger = at_limit && plan.goal != PlanGoal::kThroughput;
+  notes.push_back(fmt::format("the objectives hold in {:.3g} % of the draws, fewer than the {:.3g} % asked{}",
+                              100 * *winner.probability, 100 * plan.confidence,
+                              none_larger ? ": the search allows no larger fleet" : ""));
 }
 
 /// Layouts that a model with experts is often served with, and that the search does not vary.
