@@ -86,8 +86,7 @@ struct WorkloadSpec {
   std::optional<LengthSpec> turn_law;            ///< where sessions differ in them; `turns` are most then
   int branches = 1, branch_after = 0;            ///< into how many a session parts, and after how many turns
   std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
-  /// In place of the two, not empty: of the counted requests in the order of sending, again from the first when all are
-  /// sent; warm-up requests are as the first. The laws still tell the longest.
+  /// In place of both, if not empty: lengths of the counted requests in turn. The laws still tell the longest.
   std::shared_ptr<const std::vector<RequestLengths>> listed;
   /// Several kinds of clients, each with arrivals (open), lengths and sharing of its own. Those of the whole workload
   /// are then unused, and arrivals.process is kTrace, because no single law gives the arrival times.

@@ -106,8 +106,7 @@ TEST_CASE("what an encoder reads is priced where it can be, and refused in words
   for (const char* endpoint :
        {"tiles", "speculation", "rounds", "cache", "attention", "paging", "prefix", "stack", "batching"}) {
     CHECK(error_of(post(endpoint, body)) ==
-          std::string(endpoint) +
-              ": an encoder reads what bart-large-cnn is given; this is of models that read it themselves");
+          std::string(endpoint) + ": bart-large-cnn: not for a model whose input is read by an encoder");
   }
   CHECK(error_of(post("estimate", R"({"model": "bge-m3", "gpu": "h100-sxm"})"))
             .starts_with("model: bge-m3 is an encoder"));

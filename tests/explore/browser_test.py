@@ -327,9 +327,9 @@ def files_dropped(browser, url):
     first = planned(browser, "a plan with the usual rate")
     said = "return document.getElementById('plan-dropped').textContent"
     for name, text, words in (("half.json", '{"model_type": "llama", "hidden', "is incomplete JSON"),
-                              ("other.json", '{"hello": 1}', "no config.json of a model and no measured run"),
+                              ("other.json", '{"hello": 1}', "neither a model's config.json nor a measured run"),
                               ("estimate.json", '{"kind": "estimate", "schema": 1}', "is a result of roofcast (estimate)"),
-                              ("letter.txt", "dear all", "no trace (CSV)"), ("empty.csv", "", "is empty")):
+                              ("letter.txt", "dear all", "nor a trace (CSV)"), ("empty.csv", "", "is empty")):
         browser.run(DROP, name, text)
         browser.until(said + ".includes(arguments[0])", words, what=name)
         assert browser.run(PLANNED) == first, name
