@@ -32,7 +32,7 @@ void note_layouts(const PlannedDeployment& winner, const PlanSpec& plan, std::ve
   std::vector<std::string> missing;
   for (const auto& [key, name] : {std::pair{"parallelism.attention_dp", "attention_dp"}, {"parallelism.ep", "ep"}}) {
     const bool varied = std::any_of(plan.space.axes.begin(), plan.space.axes.end(),
-                                    [&](const SweepAxis& axis) { return axis.keys.front() == key; });
+                                    [key = key](const SweepAxis& axis) { return axis.keys.front() == key; });
     if (!varied && !value_at(plan.space.scenario, key)) missing.push_back(name);
   }
   if (!plan.disaggregated) missing.push_back("modes: [aggregated, disaggregated]");
