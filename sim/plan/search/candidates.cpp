@@ -223,7 +223,7 @@ class Reader {
         if (++wrong[{a, at}] == all) throw error;
       }
     }
-    for (const auto& [point, error] : errors_) note(std::string("left out: ") + error.what());
+    for (const auto& [point, error] : errors_) note("left out: " + error.message());
   }
 
   /// GPUs without a price at the tier that is asked for, in one line.
