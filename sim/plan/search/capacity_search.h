@@ -68,7 +68,7 @@ struct ParetoPoint {
   double load = 0;              ///< of the same replica or fleet
   double tokens_per_s_per_user = 0, tokens_per_s_per_gpu = 0, usd_per_million_output = 0;
   Seconds ttft_p99{};
-  Seconds limited{};  ///< the statistic that frontier_objective() limits
+  Seconds limited{};  ///< upper end (95 %) of the statistic that frontier_objective() limits: what `met` judges
   bool met = false;
 };
 

@@ -352,7 +352,7 @@ void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
       const PlannedDeployment* nominal = forecast_of(result, p);
       if (nominal != nullptr && plan.goal != PlanGoal::kThroughput) give_up_replicas(p, *nominal, plan, pricers);
       if (!p.weighed) weigh_objectives(p, plan, pricers);
-      growth.from = p;
+      growth.from = p;  // after what it gave up
     }
     if (!p.probability || *p.probability >= plan.confidence - 1e-9) break;
     const Sizer sizer(growth.from, plan, {}, pricers);
