@@ -65,6 +65,8 @@ Json speculation_json(const SpeculationEstimate& s) {
           {"draft_ms", s.draft_time.in(kMillisecond)},
           {"verify_ms", s.verify_time.in(kMillisecond)},
           {"speedup", s.speedup},
+          {"speedup_low", s.speedup_low},
+          {"speedup_high", s.speedup_high},
           {"best_num_speculative_tokens", s.best_drafts},
           {"best_speedup", s.best_speedup}};
 }
@@ -77,10 +79,10 @@ std::string speculation_line(const SpeculationEstimate& s) {
                                               : fmt::format("best k {}: {:.2f}x", s.best_drafts, s.best_speedup);
   return fmt::format(
       "{}, k {}, acceptance {}: {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for "
-      "{}: {:.2f}x; {}",
+      "{}: {:.2f}x ({:.2f}x to {:.2f}x, 90 %, by acceptance); {}",
       name_of(s.method), s.drafts, acceptance_words(s.method, s.acceptance), s.tokens_per_step, s.tokens_bound,
       human_time(s.draft_time.base()), human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup,
-      best);
+      s.speedup_low, s.speedup_high, best);
 }
 
 /// What the encoders take of the prefill.

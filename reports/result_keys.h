@@ -45,7 +45,8 @@ inline constexpr auto kOperator =
 inline constexpr auto kSteps = keys("prefill.host_ms", "prefill.steps", "decode.host_ms");
 inline constexpr auto kContext = keys("context_tokens", "kv_cache_bytes");
 inline constexpr auto kCalibratedMachine = keys("calibrated_flop_per_s", "calibrated_memory_bytes_per_s");
-inline constexpr auto kSpeculation = keys("method", "num_speculative_tokens", "tokens_per_step", "speedup");
+inline constexpr auto kSpeculation =
+    keys("method", "num_speculative_tokens", "tokens_per_step", "speedup", "speedup_low", "speedup_high");
 inline constexpr auto kSpeculationCosts = keys("acceptance", "tokens_per_step_bound", "plain_step_ms", "draft_ms",
                                                "verify_ms", "best_num_speculative_tokens", "best_speedup");
 inline constexpr auto kSteady = keys("steady.tpot_ms", "steady.output_tokens_per_s", "steady.front_end_utilization");

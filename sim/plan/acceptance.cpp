@@ -1,12 +1,14 @@
 #include "sim/plan/acceptance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/error_summary.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -51,6 +53,20 @@ std::vector<double> usual_acceptance(SpeculationSpec::Method method) {
 }
 
 double acceptance_deviation() { return acceptances().deviation; }
+
+SpeculationSpec accepted_better(SpeculationSpec spec, double deviations) {
+  if (!spec.active() || spec.diffuses()) return spec;
+  for (double& a : spec.acceptance) a = std::clamp(a + acceptance_deviation() * deviations, 0.02, 0.98);
+  return spec;
+}
+
+LogSpread acceptance_spread(const SpeculationSpec& spec) {
+  if (!spec.active() || spec.diffuses()) return {};
+  const auto tokens = [&](double deviations) { return AcceptanceLaw(accepted_better(spec, deviations)).mean_tokens(); };
+  const double usual = AcceptanceLaw(spec).mean_tokens();
+  return {std::min(0.0, std::log(usual / tokens(kNinetyPercent))),
+          std::max(0.0, std::log(usual / tokens(-kNinetyPercent)))};
+}
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/plan/system_spread.h"
 #include "sim/serve/speculation.h"
 
 namespace roofcast {
@@ -14,6 +15,12 @@ std::vector<double> usual_acceptance(SpeculationSpec::Method method);
 
 /// Standard deviation of the acceptance of a deployment that nobody measured.
 double acceptance_deviation();
+
+/// The drafts where each is accepted more often by so many standard deviations.
+SpeculationSpec accepted_better(SpeculationSpec spec, double deviations);
+
+/// What acceptance leaves open of the time per token, as a logarithm: 90 %. Nothing without drafts.
+LogSpread acceptance_spread(const SpeculationSpec& spec);
 
 /// "0.86, 0.8, 0.74, ... measured on other models, on code (chat accepts less)", "0.7 (an assumption)".
 std::string acceptance_words(const SpeculationSpec& spec);

@@ -7,6 +7,7 @@
 
 #include "hw/kernels/moe.h"
 #include "sim/model/feed_forward_model.h"
+#include "sim/plan/acceptance.h"
 #include "sim/plan/intervals.h"
 #include "sim/plan/power.h"
 #include "sim/plan/prices.h"
@@ -323,8 +324,9 @@ Estimate estimate(StepModel& model, const EstimateRequest& r) {
   const LoadRegime regime = load_regime(d, 1, r.batch, longest(r));
   const SystemSpread system = system_spread(d, regime);
   e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(e.prefill, d, e.ttft)), system.ttft));
-  e.tpot_interval =
-      interval_of(e.tpot, together(kernel_spread(relative_spread(e.decode, d, e.decode.time)), system.tpot));
+  LogSpread decoding = kernel_spread(relative_spread(e.decode, d, e.decode.time));
+  if (d.fidelity != Fidelity::kIdeal) decoding = together(decoding, acceptance_spread(r.speculation));
+  e.tpot_interval = interval_of(e.tpot, together(decoding, system.tpot));
   e.expert_balance = balance_of(d, r);
   e.steady = steady_load(model, r);
   const double tokens_per_step = r.speculation.active() ? AcceptanceLaw(r.speculation).mean_tokens() : 1.0;

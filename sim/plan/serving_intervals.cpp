@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error_summary.h"
+#include "sim/plan/acceptance.h"
 #include "sim/plan/intervals.h"
 #include "sim/plan/metrics_list.h"
 #include "sim/plan/planned_spread.h"
@@ -33,7 +34,10 @@ MetricsList simulate_shifted(const Scenario& scenario, const std::map<const Depl
 }
 
 /// What the whole deployment may be off by, of a metric: throughput falls as TPOT rises.
-LogSpread spread_of(const std::string& metric, const SystemSpread& system) {
+LogSpread spread_of(const std::string& metric, SystemSpread system, const SpeculationSpec& drafts) {
+  const bool counts_steps =
+      metric.find("itl") != std::string::npos;  // gaps between steps, however many tokens each gives
+  if (!counts_steps) system.tpot = together(system.tpot, acceptance_spread(drafts));
   if (metric.ends_with("_throughput")) return {-system.tpot.high, -system.tpot.low};
   return metric.find("ttft") != std::string::npos ? system.ttft : system.tpot;
 }
@@ -51,7 +55,7 @@ LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, 
   double variance = 0;
   for (const double spread : first ? steps.prefill : steps.decode) variance += spread * spread;
   return together(kernel_spread(std::sqrt(variance)),
-                  spread_of(metric, planned_spread(*d, regime_of(scenario, metrics))));
+                  spread_of(metric, planned_spread(*d, regime_of(scenario, metrics)), scenario.serving.speculation));
 }
 
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics) {
@@ -84,7 +88,7 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
     const double predicted = std::get<double>(value);
     const LogSpread kernels{std::min(0.0, std::log(quantile(values[metric], 0.05) / predicted)),
                             std::max(0.0, std::log(quantile(values[metric], 0.95) / predicted))};
-    const LogSpread all = together(kernels, spread_of(metric, system));
+    const LogSpread all = together(kernels, spread_of(metric, system, scenario.serving.speculation));
     out.push_back({metric, predicted * std::exp(all.low), predicted * std::exp(all.high)});
   }
   return out;

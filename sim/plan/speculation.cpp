@@ -299,6 +299,8 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   std::unique_ptr<StepModel> draft;
   if (spec.draft) draft = std::make_unique<StepModel>(spec.draft);
   SpeculationEstimate e = round_of(target, draft.get(), spec, batch, context);
+  const LogSpread slower = acceptance_spread(spec);
+  e.speedup_low = e.speedup * std::exp(-slower.high), e.speedup_high = e.speedup * std::exp(-slower.low);
   if (facts_of(spec.method).drafter == Drafter::kNone) {  // a diffusion model's block is what it was trained for
     if (spec.diffuses()) e.tokens_bound = e.tokens_per_step;
     e.best_drafts = spec.num_speculative_tokens, e.best_speedup = e.speedup;

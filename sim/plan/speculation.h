@@ -58,9 +58,10 @@ struct SpeculationEstimate {
   double tokens_bound = 1;     ///< the lectures' k a + 1, a of the first draft or, in a tree, of one of its candidates
   Seconds plain_step{};        ///< without speculation
   Seconds draft_time{}, verify_time{};
-  StepCost draft;       ///< all drafts of a step
-  double speedup = 1;   ///< of decoding: E plain / (draft + verify)
-  int best_drafts = 0;  ///< 0: plain decoding is faster
+  StepCost draft;                            ///< all drafts of a step
+  double speedup = 1;                        ///< of decoding: E plain / (draft + verify)
+  double speedup_low = 1, speedup_high = 1;  ///< 90 %, by what acceptance leaves open
+  int best_drafts = 0;                       ///< 0: plain decoding is faster
   double best_speedup = 1;
   Seconds step() const { return draft_time + verify_time; }
 };

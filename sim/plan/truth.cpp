@@ -152,11 +152,7 @@ Scenario Truths::scenario_in(const TruthDraw& draw) const {
     if (o.metric == LatencyMetric::kTtft) o.limit = o.limit / slower;
   }
   s.serving.objectives = goodput_limits(s.objectives);
-  SpeculationSpec& drafts = s.serving.speculation;
-  if (drafts.active() && drafts.method != SpeculationSpec::Method::kDiffusion) {
-    for (double& a : drafts.acceptance)
-      a = std::clamp(a + acceptance_deviation() * draw.normals[kAcceptance], 0.02, 0.98);
-  }
+  s.serving.speculation = accepted_better(std::move(s.serving.speculation), draw.normals[kAcceptance]);
   return s;
 }
 

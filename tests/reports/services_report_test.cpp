@@ -66,7 +66,7 @@ TEST_CASE("services: GPUs that are scarce go where they save the most") {
         fmt::format("{{engine: vllm, services: [{{name: a, model: llama-3.1-8b, {}}}, {{name: b, model: "
                     "llama-3.1-8b, {}}}], search: {{gpus: [{{name: h100-sxm, price: 1 USD/h, available: {}}}, "
                     "{{name: h200-sxm, price: 10 USD/h}}], max_gpus: 64, tp: [1], confidence: 0.8}}}}",
-                    load(60), load(20), available));
+                    load(80), load(20), available));
   };
   const ServicesAnswer enough = planned(32);
   REQUIRE(enough.complete());

@@ -135,6 +135,19 @@ TEST_CASE("acceptance: where none is given it is as measured elsewhere, less wit
   CHECK(acceptance_deviation() == doctest::Approx(0.1));
 }
 
+TEST_CASE("acceptance leaves the speed-up open, and the time per token") {
+  // 1.7 tokens a step; 0.1645 less often, the 5 % quantile of a deviation of 0.1, 1.5355: 0.903 of the speed-up
+  const Estimate e =
+      run(llama_70b("{method: eagle3, num_speculative_tokens: 1, acceptance: 0.7}", Fidelity::kCalibrated), 1);
+  const SpeculationEstimate& s = *e.speculation;
+  CHECK(s.speedup_low / s.speedup == doctest::Approx(1.5355 / 1.7));
+  CHECK(s.speedup_high / s.speedup == doctest::Approx(1.8645 / 1.7));
+  CHECK(e.tpot_interval.high / e.tpot > 1.7 / 1.5355);
+  const LogSpread none = acceptance_spread({});
+  CHECK(none.low == 0);
+  CHECK(none.high == 0);
+}
+
 TEST_CASE("lookahead: no drafter, (W + G)(N - 1) positions, one of G guesses") {
   const auto looking = [](const std::string& keys) {
     return llama_70b("{method: lookahead" + keys + "}\nforce_unsupported: true");  // vLLM has none

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/steady_rate.h"
 
 using namespace roofcast;
 
@@ -73,7 +74,7 @@ std::optional<Difference> difference(const Drawn& drawn) {
   const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
   if (m.completed == 0) return std::nullopt;
   return Difference{steady->tpot.in(kMillisecond) / m.tpot_ms.mean() - 1,
-                    steady->output_tokens_per_s / (m.output_tokens / m.duration.base()) - 1};
+                    steady->output_tokens_per_s / steady_output_rate(*s.workload, m) - 1};
 }
 
 }  // namespace
