@@ -16,6 +16,7 @@
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/steady_load.h"
 #include "sim/plan/usual_lengths.h"
 #include "sim/serve/media.h"
 
@@ -99,7 +100,8 @@ int run_estimate(std::span<const std::string> arguments) {
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
   if (const std::string hint = parallel_hint(*scenario.deployment); !hint.empty()) fmt::print(stderr, "{}\n", hint);
   const EstimateRequest request = request_of(options, scenario);
-  const Estimate e = estimate(scenario.deployment, request);
+  Estimate e = estimate(scenario.deployment, request);
+  e.steady = steady_load(scenario.deployment, request);
   for (const std::string& line : reports::idle_in_estimate(tree, scenario, options.fidelity(), request, e))
     fmt::print(stderr, "{}\n", line);
   const bool refused = !e.memory.fits && options.fidelity() != Fidelity::kIdeal;

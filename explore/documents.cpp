@@ -26,6 +26,7 @@
 #include "sim/plan/scenario.h"
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/services.h"
+#include "sim/plan/steady_load.h"
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
 
@@ -198,8 +199,9 @@ std::string estimate_document(std::string_view body) {
     r.media = usual_media(model);
     r.prompt_tokens += media_tokens(r.media);
     check_prefill_steps(*s.deployment, r);
-    return reports::estimate_report(estimate(s.deployment, r), *s.deployment, "json",
-                                    reports::question_json(q.tree, q.fidelity, r));
+    Estimate e = estimate(s.deployment, r);
+    e.steady = steady_load(s.deployment, r);
+    return reports::estimate_report(e, *s.deployment, "json", reports::question_json(q.tree, q.fidelity, r));
   });
 }
 

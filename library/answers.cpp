@@ -18,6 +18,7 @@
 #include "reports/sweep_report.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/measured/measured_source.h"
+#include "sim/plan/steady_load.h"
 #include "sim/plan/what_fits.h"
 
 namespace roofcast::library {
@@ -77,7 +78,8 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   request.media = usual_media(deployment.model);
   request.prompt_tokens += media_tokens(request.media);
   if (scenario.serving.disaggregation) throw ConfigError("disaggregation: simulate() knows it, estimate() does not");
-  const Estimate e = estimate(scenario.deployment, request);
+  Estimate e = estimate(scenario.deployment, request);
+  e.steady = steady_load(scenario.deployment, request);
   Answer answer{.json = reports::estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
   answer.json["question"] = reports::question_json(tree, fidelity(ideal), request);
   for (std::string& line : reports::idle_in_estimate(tree, scenario, fidelity(ideal), request, e))

@@ -13,6 +13,7 @@
 #include "reports/verdict.h"
 #include "sim/plan/acceptance.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/steady_rate.h"
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
 
@@ -176,11 +177,12 @@ std::string ranged(Seconds value, const Interval& interval, bool ideal) {
                      human_time(interval.high.base()));
 }
 
-/// What `simulate` finds for as many users; the difference to a batch that only decodes is the prompts between.
+/// The difference to a batch that only decodes is the prompts between.
 std::string steady_line(const SteadyLoad& steady) {
+  if (!steady.left_out.empty()) return "left out: " + steady.left_out;
   std::string out = fmt::format("{} output tokens/s and TPOT {} with prefills between decode steps, as in simulate",
                                 significant(steady.output_tokens_per_s), human_time(steady.tpot.base()));
-  if (steady.front_end_share >= 1.0) out += "; the front end binds (engine.api_servers)";
+  if (steady.front_end_share >= kFrontEndBinds) out += "; the front end binds (engine.api_servers)";
   return out;
 }
 
@@ -227,8 +229,6 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   line("output tokens/s", fmt::format("{} decoding, {} over whole requests", significant(e.output_tokens_per_s),
                                       significant(e.request_tokens_per_s)));
   if (e.steady) line("under steady load", steady_line(*e.steady));
-  if (!e.steady && e.request.context)
-    line("under steady load", "left out: --context prices one decode step, a steady load needs whole requests");
   if (!e.request.media.empty()) line("encoders", media_line(e));
   line("prefill", fmt::format("{}, bound by {}", human_time(e.prefill.time.base()), name_of(e.prefill.bound)));
   line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));
@@ -277,7 +277,7 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   out["output_tokens_per_s"] = e.output_tokens_per_s;
   out["request_output_tokens_per_s"] = e.request_tokens_per_s;
   if (e.speculation) out["speculation"] = speculation_json(*e.speculation);
-  if (e.steady) {
+  if (e.steady && e.steady->left_out.empty()) {
     out["steady"] = {{"tpot_ms", e.steady->tpot.in(kMillisecond)},
                      {"output_tokens_per_s", e.steady->output_tokens_per_s},
                      {"front_end_utilization", e.steady->front_end_share}};

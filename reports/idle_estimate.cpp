@@ -9,6 +9,7 @@
 
 #include "reports/estimate_report.h"
 #include "sim/plan/idle_settings.h"
+#include "sim/plan/steady_load.h"
 
 namespace roofcast::reports {
 namespace {
@@ -62,8 +63,9 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
     try {
       const Scenario without =
           read_scenario(with_assignment(scenario, std::string(key) + "=null", std::string(key)), fidelity);
-      const std::string other =
-          estimate_json(roofcast::estimate(without.deployment, request), *without.deployment).dump();
+      Estimate changed = roofcast::estimate(without.deployment, request);
+      if (estimate.steady) changed.steady = steady_load(without.deployment, request);
+      const std::string other = estimate_json(changed, *without.deployment).dump();
       if (answer.empty()) answer = estimate_json(estimate, *read.deployment).dump();
       if (other == answer) lines.push_back(fmt::format("{} changes nothing in this estimate", key));
     } catch (const ConfigError&) {  // needed, as it seems

@@ -363,9 +363,8 @@ void add_gpu_lines(const Json& json, Lines& lines) {
 
 /// Where it is busy nearly all of the time it is what binds, and what would help is said.
 std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
-  constexpr double kBinding = 0.8;  // a queue of tokens builds up from here on
   const double share = front_end_share(m, s);
-  if (share < kBinding) return "";
+  if (share < kFrontEndBinds) return "";
   const EngineSpec& e = s.deployment->engine;
   const int servers = e.front_ends(s.deployment->sharding);
   const std::string each = human_time(streaming_time(e).base());

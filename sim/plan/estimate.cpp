@@ -11,7 +11,6 @@
 #include "sim/plan/intervals.h"
 #include "sim/plan/power.h"
 #include "sim/plan/prices.h"
-#include "sim/plan/steady_load.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
 #include "sim/step/memory_sum.h"
@@ -328,7 +327,6 @@ Estimate estimate(StepModel& model, const EstimateRequest& r) {
   if (d.fidelity != Fidelity::kIdeal) decoding = together(decoding, acceptance_spread(r.speculation));
   e.tpot_interval = interval_of(e.tpot, together(decoding, system.tpot));
   e.expert_balance = balance_of(d, r);
-  e.steady = steady_load(model, r);
   const double tokens_per_step = r.speculation.active() ? AcceptanceLaw(r.speculation).mean_tokens() : 1.0;
   e.output_tokens_per_s = r.replicas * r.batch * tokens_per_step / e.decode.time.base();
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();

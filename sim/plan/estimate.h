@@ -2,6 +2,7 @@
 // One deployment in closed form: a batch of equal requests, prefilled and decoded.
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/plan/speculation.h"
@@ -38,12 +39,13 @@ struct ExpertBalance {
   double placed = 1;    ///< with the copies and the placement of the deployment
 };
 
-/// As many users as the batch has sequences, each of whom sends such a request when the one before has ended: prompts
-/// run between the decode steps of others, or beside them.
+/// A closed loop of as many users as the batch has sequences. Each sends such a request when the one before has ended,
+/// so that prompts run between the decode steps of others, or beside them.
 struct SteadyLoad {
-  Seconds tpot{};
-  double output_tokens_per_s = 0;  ///< of all replicas
-  double front_end_share = 0;      ///< of the time for which the front end sends tokens; 1: it binds
+  std::string left_out;            ///< why there is none; else empty
+  Seconds tpot{};                  ///< mean
+  double output_tokens_per_s = 0;  ///< of all replicas, while every user waits for an answer
+  double front_end_share = 0;      ///< of the time for which the front end sends tokens
 };
 
 struct EstimateCost {
@@ -62,9 +64,8 @@ struct Estimate {
   Seconds ttft{}, tpot{}, request_latency{};
   Interval ttft_interval, tpot_interval;
   std::optional<SpeculationEstimate>
-      speculation;  ///< tpot and decode then hold its rounds: drafts and the verifying step
-  std::optional<SteadyLoad>
-      steady;  ///< not without a cache, with speculation, of more than fits at a time or at a `context`
+      speculation;                   ///< tpot and decode then hold its rounds: drafts and the verifying step
+  std::optional<SteadyLoad> steady;  ///< not filled by `estimate`, as it takes longer: sim/plan/steady_load.h
   std::optional<ExpertBalance> expert_balance;  ///< of a model with experts on several GPUs
   double output_tokens_per_s = 0;               ///< of all replicas, while decoding at the step above
   double request_tokens_per_s = 0;              ///< output tokens over the whole latency, prefill included
