@@ -58,6 +58,10 @@ constexpr std::array kSettings{
     Setting{"batch_wait", [](const EngineSpec& e) { return text_of(e.batch_wait); }},
     Setting{"stream_interval", [](const EngineSpec& e) { return text_of(e.stream_interval); }},
     Setting{"async_scheduling", [](const EngineSpec& e) { return text_of(e.async_scheduling); }},
+    Setting{"async_drafts",
+            [](const EngineSpec& e) {
+              return word_of(e.async_drafts, {"none", "layers", "all"});
+            }},
     Setting{"scheduler_launches", [](const EngineSpec& e) { return text_of(e.scheduler_launches); }},
     Setting{"prefill_wait_ratio", [](const EngineSpec& e) { return text_of(e.prefill_wait_ratio); }},
     Setting{"prefill_wait_steps", [](const EngineSpec& e) { return text_of(e.prefill_wait_steps); }},

@@ -201,7 +201,9 @@ constexpr std::array kRules{
          [](const Scenario& s) { return make_scheduler(s.deployment->engine.scheduler)->continuous(); }},
     Rule{"engine.prefix_caching", "no prompts of this workload share a prefix", nothing_shared},
     Rule{"engine.scheduler_launches", "async_scheduling is off",
-         [](const Scenario& s) { return !s.deployment->engine.async_scheduling; }},
+         [](const Scenario& s) { return !s.deployment->engine.plans_ahead(); }},
+    Rule{"engine.async_drafts", "the scenario has no drafts, or async_scheduling is off",
+         [](const Scenario& s) { return !s.serving.speculation.active() || !s.deployment->engine.async_scheduling; }},
     Rule{"engine.reserve_output_ratio", "the scheduler reserves nothing",
          [](const Scenario& s) {
            return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
@@ -306,7 +308,7 @@ void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
 
 /// Grammars whose work another hides.
 void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
-  if (read.deployment->guided > 0 && read.deployment->engine.async_scheduling)
+  if (read.deployment->guided > 0 && read.deployment->engine.plans_ahead())
     lines.push_back(
         "workload.guided: the host fills the masks of a step's grammars beside the GPU's work "
         "(engine.async_scheduling); they take time where that is more than a step");

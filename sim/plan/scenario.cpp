@@ -523,6 +523,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
                                       : "speculation without a KV cache is not priced: drop one of them");
     auto reserved = std::make_shared<Deployment>(*s.deployment);
     reserve_draft(*reserved, s.serving.speculation);
+    reserved->engine.serial_drafts = schedules_between(reserved->engine, s.serving.speculation);
     s.deployment = std::move(reserved);
   }
   if (auto disaggregation = in.optional_child("disaggregation")) {

@@ -269,6 +269,12 @@ void reserve_draft(Deployment& target, const SpeculationSpec& spec) {
   }
 }
 
+bool schedules_between(const EngineSpec& engine, const SpeculationSpec& spec) {
+  if (!spec.active() || spec.diffuses() || !engine.async_scheduling) return false;
+  const bool layer = facts_of(spec.method).drafter == Drafter::kLayer;
+  return engine.async_drafts == AsyncDrafts::kNone || (engine.async_drafts == AsyncDrafts::kLayers && !layer);
+}
+
 SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
   std::array<std::string_view, kSpeculationMethods.size()> names;
   std::transform(kSpeculationMethods.begin(), kSpeculationMethods.end(), names.begin(),

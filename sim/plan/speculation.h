@@ -47,6 +47,9 @@ Bytes draft_weight_bytes(const SpeculationSpec& spec);
 /// Takes the drafter's weights and its cache out of the target's memory plan.
 void reserve_draft(Deployment& target, const SpeculationSpec& spec);
 
+/// Whether an engine that schedules asynchronously does not beside these drafts.
+bool schedules_between(const EngineSpec& engine, const SpeculationSpec& spec);
+
 /// a_i = P(at least i accepted) / P(at least i - 1), from the accepted drafts of measured steps.
 std::vector<double> acceptance_by_position(std::span<const double> accepted, int drafts);
 

@@ -183,7 +183,7 @@ void Replica::take_arrivals(SimTime now) {
   const int every = engine().receive_interval;
   if (engaged && every > 1 && ranks_.front()->plan.steps() % every != 0) return;
   if (on_their_way() == 0) return;
-  const bool ahead = engine().async_scheduling && engaged;
+  const bool ahead = engine().plans_ahead() && engaged;
   const SimTime seen = ahead ? std::min(now, last_start() + planning_lag()) : now;
   for (const auto& rank : ranks_) {
     RequestQueue& queue = rank->parts.queue;
@@ -201,10 +201,10 @@ bool Replica::arrival_matters(const Rank& rank) const {
 /// Steps of the run until the plan sees a request that is ready then.
 std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) {
   std::int64_t steps = 1;
-  const SimTime latest = engine().async_scheduling ? ready - planning_lag() : ready;
+  const SimTime latest = engine().plans_ahead() ? ready - planning_lag() : ready;
   if (latest > run_.start) {
     steps = pricer_.steps_within(decodes(), (latest - run_.start).seconds(), limit);
-    if (engine().async_scheduling) ++steps;
+    if (engine().plans_ahead()) ++steps;
   }
   if (const std::int64_t every = engine().receive_interval; every > 1)
     steps += (every - (ranks_.front()->plan.steps() + steps) % every) % every;
@@ -308,7 +308,7 @@ void Replica::start_run(SimTime now) {
   run_.whole = !prefill && !moved && !first().options.speculation.active() && engine().kv_cache;
   if (run_.whole) {
     // run_length() looks at arrivals with the planning_lag() of this run's steps.
-    if (engine().scheduler_launches && engine().async_scheduling && on_their_way() > 0)
+    if (engine().scheduler_launches && engine().plans_ahead() && on_their_way() > 0)
       run_.cost = pricer_.decode_run(decodes(), 1);
     return price_run(run_length());
   }

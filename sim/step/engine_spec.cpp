@@ -118,6 +118,8 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   if (e.batch_wait < Seconds(0)) in.fail("batch_wait", "must be at least 0");
   e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
+  static constexpr std::array<std::string_view, 3> kAsyncDrafts{"none", "layers", "all"};
+  e.async_drafts = static_cast<AsyncDrafts>(in.choice("async_drafts", kAsyncDrafts, 2));
   e.scheduler_launches = in.boolean("scheduler_launches", e.scheduler_launches);
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);

@@ -45,6 +45,13 @@ enum class ExpertOverlap {
   kDualBatch,    ///< another half of the batch (vLLM)
 };
 
+/// Beside which drafts scheduling stays asynchronous.
+enum class AsyncDrafts {
+  kNone,
+  kLayers,  ///< those of one extra layer: EAGLE, multi-token prediction
+  kAll,
+};
+
 /// When a cache leaves the worker that computes it.
 enum class CacheTransfer {
   kAfterPrefill,
@@ -105,9 +112,11 @@ struct EngineSpec : OperatorSettings {
   Victim victim = Victim::kNewest;         ///< who is preempted
   std::string state_checkpoints = "none";  ///< states left for later prompts: none | blocks (vLLM) | ends (SGLang)
   Bytes kv_offload{};  ///< host memory a GPU for prefix blocks that leave it (vLLM's --kv-offloading-size); 0 = none
-  std::vector<KvTier> kv_tiers;       ///< beyond that
-  int stream_interval = 1;            ///< tokens of a streamed chunk
-  bool async_scheduling = false;      ///< host work of the next step overlaps the GPU; arrivals are seen one step late
+  std::vector<KvTier> kv_tiers;   ///< beyond that
+  int stream_interval = 1;        ///< tokens of a streamed chunk
+  bool async_scheduling = false;  ///< host work of the next step overlaps the GPU; arrivals are seen one step late
+  AsyncDrafts async_drafts = AsyncDrafts::kAll;
+  bool serial_drafts = false;         ///< not beside those of this deployment: each waits for the scheduler's work
   bool scheduler_launches = false;    ///< ... or as late as the launch of the step ends: one thread does both
   double prefill_wait_ratio = 0.0;    ///< prefill is held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or this many steps have passed
@@ -139,6 +148,8 @@ struct EngineSpec : OperatorSettings {
   bool fused_all_reduce = false;  ///< the engine's all-reduce kernel also adds the residual and norms
   ExpertOverlap expert_overlap = ExpertOverlap::kNone;
 
+  /// Whether the host prepares a step while the GPU runs the one before.
+  bool plans_ahead() const { return async_scheduling && !serial_drafts; }
   /// Front-end servers of one replica.
   int front_ends(const Sharding& sharding) const { return api_servers > 0 ? api_servers : sharding.attention_dp; }
   /// Sets the defaults that depend on the GPU, each from the first entry of by_gpu that applies and has it. Before,

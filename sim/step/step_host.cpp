@@ -94,10 +94,12 @@ HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
   }
   const double sequences = rank.decodes + rank.prompts;
   out.before = host_seconds(sequences, !batch.prefills.empty(), out.eager);
+  const EngineSpec& engine = deployment_.engine;
+  double& scheduling =
+      (batch.query_len > 1 ? engine.plans_ahead() : engine.async_scheduling) ? out.meanwhile : out.before;
   if (deployment_.guided > 0 && !ideal_)
-    (deployment_.engine.async_scheduling ? out.meanwhile : out.before) +=
-        kMaskSeconds * deployment_.guided * sequences / deployment_.gpu.node.host_speed;
-  (deployment_.engine.async_scheduling ? out.meanwhile : out.before) += scheduler_seconds(sequences);
+    scheduling += kMaskSeconds * deployment_.guided * sequences / deployment_.gpu.node.host_speed;
+  scheduling += scheduler_seconds(sequences);
   return out;
 }
 

@@ -73,7 +73,7 @@ double score_at(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet,
 }
 
 /// A decode worker looks for caches between its steps, and takes them a step later where it plans ahead.
-double steps_until_seen(const Deployment& d) { return d.engine.async_scheduling ? 1.5 : 0.5; }
+double steps_until_seen(const Deployment& d) { return d.engine.plans_ahead() ? 1.5 : 0.5; }
 
 /// A fleet with the best score it can have, and what is expected of it.
 struct Option {

@@ -148,6 +148,25 @@ TEST_CASE("acceptance leaves the speed-up open, and the time per token") {
   CHECK(none.high == 0);
 }
 
+TEST_CASE("where drafts keep an engine from scheduling ahead, each step waits for the scheduler's work") {
+  const auto drafting = [](const std::string& engine, const std::string& method) {
+    return scenario("model: llama-3.1-8b\ngpu: h100-sxm\nengine: {name: " + engine +
+                        "}\nspeculation: {method: " + method + ", num_speculative_tokens: 3, acceptance: 0.7}",
+                    Fidelity::kCalibrated);
+  };
+  const Scenario before = drafting("sglang, version: 0.5.12", "eagle3"),
+                 since = drafting("sglang, version: 0.5.13", "eagle3");
+  CHECK_FALSE(before.deployment->engine.plans_ahead());
+  CHECK(since.deployment->engine.plans_ahead());
+  const SpeculationEstimate then = *run(before, 8).speculation, now = *run(since, 8).speculation;
+  const HostCosts& host = before.deployment->engine.host;
+  CHECK((then.verify_time - now.verify_time).base() ==
+        doctest::Approx((host.scheduler_time + host.scheduler_sequence_time * 8.0).base()).epsilon(1e-6));
+  CHECK(then.plain_step.base() == doctest::Approx(now.plain_step.base()));
+  CHECK(drafting("vllm, version: 0.20", "ngram").deployment->engine.serial_drafts);
+  CHECK_FALSE(drafting("vllm, version: 0.20", "eagle").deployment->engine.serial_drafts);
+}
+
 TEST_CASE("lookahead: no drafter, (W + G)(N - 1) positions, one of G guesses") {
   const auto looking = [](const std::string& keys) {
     return llama_70b("{method: lookahead" + keys + "}\nforce_unsupported: true");  // vLLM has none
