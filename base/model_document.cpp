@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a path that may end with a slash. Empty for "." and "..", which name nothing.
+/// The name of a path that may end with a slash. Empty for "." and "..", which name nothing.
 std::string last_part(const fs::path& path) {
   const std::string part = (path.has_filename() ? path : path.parent_path()).filename().string();
   return part == "." || part == ".." ? "" : part;

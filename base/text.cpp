@@ -67,7 +67,7 @@ std::string beginning(const std::string& name, const std::string& word) {
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   if (word.empty() || word.size() > kLongestWord) return "";
   const std::string wanted = hyphened(word);
-  // Of a short word two edits leave little, least of all a number: 'b100' is no misspelt 'a10g'.
+  // Two edits leave little of a short word, least of all of a number: 'b100' is no misspelt 'a10g'.
   const bool digits = std::any_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
   const std::size_t near = word.size() > 6 ? word.size() / 3 : word.size() > 4 && !digits ? 2 : 1;
   std::size_t best = near + 1;

@@ -84,7 +84,7 @@ class Objective {
     for (const std::size_t i : free_) units.push_back(to_unit(fields_[i], fields_[i].prior));
     return units;
   }
-  /// Of a value for each field, the fixed ones too.
+  /// `all` has a value for each field, the fixed ones too.
   std::vector<double> units_of(std::span<const double> all) const {
     std::vector<double> units;
     for (const std::size_t i : free_) units.push_back(to_unit(fields_[i], all[i]));

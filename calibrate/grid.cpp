@@ -18,7 +18,7 @@ constexpr std::array<ProductShape, 4> kServedShapes{
 constexpr std::array<ProductShape, 4> kOddShapes{
     {{128, 128}, {1024, 4096}, {128, 16384}, {16384, 128}}};  // what tells launch, k-steps and epilogue apart
 
-/// Of a point under load: power is limited within tens of milliseconds.
+/// Milliseconds of a point under load: power is limited within tens of them.
 constexpr std::int64_t kLoad = 100;
 
 class Grid {

@@ -1,7 +1,9 @@
 #include "calibrate/kernel_rows.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -30,52 +32,60 @@ std::span<const TimeColumns> time_columns() {
   return kinds;
 }
 
+constexpr std::array<std::pair<std::string_view, Maker>, 6> kMakers{{{"trtllm", Maker::kTrtllm},
+                                                                     {"vllm", Maker::kVllm},
+                                                                     {"sglang", Maker::kSglang},
+                                                                     {"nccl", Maker::kNccl},
+                                                                     {"cublaslt", Maker::kCublasLt},
+                                                                     {"roofcast", Maker::kRoofcast}}};
+std::string_view first_word(std::string_view engine) { return engine.substr(0, engine.find('-')); }
+
 constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: beyond the memory of any GPU
 
 }  // namespace
 
 Maker maker_of(std::string_view engine, const Mark& mark) {
-  static constexpr std::array<std::pair<std::string_view, Maker>, 6> kMakers{{{"trtllm", Maker::kTrtllm},
-                                                                              {"vllm", Maker::kVllm},
-                                                                              {"sglang", Maker::kSglang},
-                                                                              {"nccl", Maker::kNccl},
-                                                                              {"cublaslt", Maker::kCublasLt},
-                                                                              {"roofcast", Maker::kRoofcast}}};
-  std::string valid;
-  for (const auto& [word, maker] : kMakers) {
-    if (engine.substr(0, engine.find('-')) == word) return maker;
-    valid += fmt::format("{}{}-...", valid.empty() ? "" : ", ", word);
+  const std::string_view word = first_word(engine);
+  for (const auto& [known, maker] : kMakers) {
+    if (word == known) return maker;
   }
-  throw ConfigError(mark, fmt::format("unknown engine '{}' (valid: {})", engine, valid));
+  std::vector<std::string> valid = kernel_sets();
+  if (std::find(valid.begin(), valid.end(), word) != valid.end()) return Maker::kOther;
+  for (const auto& [known, maker] : kMakers) {
+    if (kernels_of(maker).empty()) valid.emplace_back(known);
+  }
+  for (std::string& each : valid) each += "-...";
+  throw ConfigError(mark, fmt::format("unknown engine '{}' (valid: {})", engine, fmt::join(valid, ", ")));
 }
 
 std::string kernels_of(Maker maker) {
-  switch (maker) {
-    case Maker::kTrtllm:
-      return "trtllm";
-    case Maker::kVllm:
-      return "vllm";
-    case Maker::kSglang:
-      return "sglang";
-    case Maker::kNccl:
-    case Maker::kCublasLt:
-    case Maker::kRoofcast:
-      return "";
+  if (maker == Maker::kNccl || maker == Maker::kCublasLt || maker == Maker::kRoofcast) return "";
+  for (const auto& [word, known] : kMakers) {
+    if (known == maker) return std::string(word);
   }
   return "";
 }
 
+std::string kernels_of(std::string_view engine, const Mark& mark) {
+  const Maker maker = maker_of(engine, mark);
+  return maker == Maker::kOther ? std::string(first_word(engine)) : kernels_of(maker);
+}
+
 Maker collector_of(const KernelRules& rules) {
-  for (const Maker maker : {Maker::kTrtllm, Maker::kSglang}) {
-    if (kernels_of(maker) == rules.name()) return maker;
+  for (const auto& [word, maker] : kMakers) {
+    if (word == rules.name()) return maker;
   }
   return Maker::kVllm;
 }
 
+std::string RowHeader::kernels() const {
+  return maker == Maker::kOther ? std::string(first_word(engine)) : kernels_of(maker);
+}
+
 bool RowHeader::library_of(const KernelRules& rules) const {
   if (belongs_to(rules)) return true;
-  const std::string kernels = kernels_of(maker);
-  const KernelRules* base = kernels.empty() ? nullptr : kernel_rules(kernels)->base();
+  const std::string own = kernels();
+  const KernelRules* base = own.empty() ? nullptr : kernel_rules(own)->base();
   return base != nullptr && base->name() == rules.name();
 }
 

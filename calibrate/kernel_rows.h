@@ -1,8 +1,8 @@
 #pragma once
 // Tables of measured kernel times: a header line, one measurement per row. A table is recognised by its columns.
-//   engine      trtllm-1.3.0rc20, vllm-0.24.0: the engine whose kernel it is, which selects the constants; nccl-2.29.2,
-//               cublaslt-13.1.0: a library's, which sets the constants of the engines that call it; roofcast-0.1.0: a
-//               kernel of our own, which no engine runs
+//   engine      trtllm-1.3.0rc20, vllm-0.24.0: the engine whose kernel it is, by its set in configs/kernels, which
+//               selects the constants; nccl-2.29.2, cublaslt-13.1.0: a library's, which sets the constants of the
+//               engines that call it; roofcast-0.1.0: a kernel of our own, which no engine runs
 //   kernel      which variant of it, where an operator has several; any text else
 //   timing      benchmark (default), served, cool: see Timing
 //   latency_us  the time in microseconds; may be absent or blank if only predictions are wanted. NVIDIA's tables of
@@ -27,14 +27,17 @@ enum class Maker {
   kTrtllm,
   kVllm,
   kSglang,
+  kOther,     ///< another engine, whose collector is not known
   kNccl,      ///< for all engines
   kCublasLt,  ///< for the engines and formats whose products it runs
   kRoofcast,  ///< no engine runs it; it measures the machine
 };
 /// From the first word of `engine`. Throws ConfigError at `mark` for an unknown one.
 Maker maker_of(std::string_view engine, const Mark& mark);
-/// The set of kernels (configs/kernels) that they belong to; empty for libraries and for kernels of our own.
+/// The set of kernels (configs/kernels) of an engine whose collector is known; else empty.
 std::string kernels_of(Maker maker);
+/// The set that the `engine` of a row names; empty for libraries and for kernels of our own. Throws as maker_of().
+std::string kernels_of(std::string_view engine, const Mark& mark);
 /// The engine whose collector times a set's kernels: the set's own, else vLLM.
 Maker collector_of(const KernelRules& rules);
 
@@ -51,8 +54,10 @@ struct RowHeader {
   Timing timing = Timing::kBenchmark;
   Seconds latency{};  ///< 0 when the row has no time
 
+  /// The set whose constants price it; empty for libraries and for kernels of our own.
+  std::string kernels() const;
   /// Whether it is the set's own kernel.
-  bool belongs_to(const KernelRules& rules) const { return kernels_of(maker) == rules.name(); }
+  bool belongs_to(const KernelRules& rules) const { return kernels() == rules.name(); }
   /// ... or that of a set which extends it and calls the same libraries (DeepEP, DeepGEMM behind it).
   bool library_of(const KernelRules& rules) const;
 };

@@ -39,7 +39,7 @@ class LoopedKernel final : public Kernel {
 
  private:
   ConstantsBlock joined(const ConstantsBlock& kernel, const ConstantsBlock& loop) const;
-  /// Of both; null where `options` keep none.
+  /// The constants kept of both; null where `options` keep none.
   ConstantsBlock kept(const FitOptions& options, Dtype dtype) const;
   /// What lies beneath both; null where one of them has nothing: the fit of both then starts from priors.
   ConstantsBlock beneath(const FitOptions& options, Dtype dtype) const;

@@ -29,7 +29,7 @@ struct BenchedGpu {
   const Efficiency& of(std::string_view kernels) const;
   /// Rows that belong to no engine (NCCL, cuBLASLt, our own) take vLLM's constants.
   Machine machine(const RowHeader& row) const {
-    const std::string kernels = kernels_of(row.maker);
+    const std::string kernels = row.kernels();
     return {.gpu = &spec, .efficiency = &of(kernels.empty() ? kDefaultKernels : kernels), .fidelity = fidelity};
   }
 };

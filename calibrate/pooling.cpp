@@ -22,7 +22,7 @@ PoolingOrder pooling_order(const Eigen::MatrixXd& curvature, const std::vector<d
       if (cost < least) least = cost, best = j;
     }
     if (best < 0) break;
-    // Of a Gaussian with this covariance, given the value of one: its mean moves, its spread shrinks.
+    // Given the value of one, the mean of a Gaussian with this covariance moves and its spread shrinks.
     const Eigen::VectorXd along = spread.col(best) / spread(best, best);
     now -= along * (now(best) - back[static_cast<std::size_t>(best)]);
     now(best) = back[static_cast<std::size_t>(best)];

@@ -261,7 +261,7 @@ Statistics statistics_of(const std::vector<double>& samples_us) {
   const std::vector<double> first(samples_us.begin(), samples_us.begin() + static_cast<std::ptrdiff_t>(third)),
       last(samples_us.end() - static_cast<std::ptrdiff_t>(third), samples_us.end());
   out.drift = quantile(last, 0.5) / quantile(first, 0.5) - 1.0;
-  // Of independent samples the two medians differ by sqrt(2 x 3) standard errors of the whole's; three times that is no
+  // The two medians of independent samples differ by sqrt(2 x 3) standard errors of the whole's; three times that is no
   // chance. The noise about the trend counts, not the trend: that of the thirds.
   const auto spread = [](const std::vector<double>& part) {
     return (quantile(part, 0.75) - quantile(part, 0.25)) / 1.349;

@@ -10,7 +10,7 @@
 
 namespace roofcast::cli {
 
-/// Bandwidth by working set and by resident blocks, product rate by m, bytes a second of decode attention by context;
+/// Bandwidth by working set and by resident blocks, product rate by m, bytes per second of decode attention by context;
 /// and where predictions were found (one validation a table, or none at all), predicted over measured by m.
 std::vector<reports::Chart> measurement_charts(const calibrate::RecordFile& file,
                                                const std::vector<calibrate::MeasuredTable>& tables,

@@ -33,7 +33,7 @@ std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
   std::set<std::string> makers;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row)
-    makers.insert(calibrate::kernels_of(calibrate::maker_of(table.at(row, column), table.mark(row, column))));
+    makers.insert(calibrate::kernels_of(table.at(row, column), table.mark(row, column)));
   const auto is_told = [&](const KernelRules& rules) {
     if (makers.contains("")) return rules.base() == nullptr;
     return makers.contains(rules.name()) || std::any_of(makers.begin(), makers.end(), [&](const std::string& maker) {
@@ -96,7 +96,7 @@ std::string engines_of(const CsvTable& table, const KernelRules& rules) {
   std::set<std::string> engines;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::string of = calibrate::kernels_of(calibrate::maker_of(table.at(row, column), table.mark(row, column)));
+    const std::string of = calibrate::kernels_of(table.at(row, column), table.mark(row, column));
     if (of.empty() || of == rules.name()) engines.emplace(table.at(row, column));
   }
   std::string text;

@@ -72,7 +72,7 @@ void for_each_cost(const PopulationCosts& costs, const auto& use) {
   }
 }
 
-/// By member of the population, as the YAML of an engine, a front end or a recipe takes it.
+/// The costs of each member of the population, as the YAML of an engine, a front end or a recipe takes them.
 std::string population_yaml(const PopulationCosts& costs) {
   std::string text, last;
   for_each_cost(costs, [&](const std::string& member, const std::string& cost, double value, bool time) {

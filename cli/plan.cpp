@@ -31,7 +31,7 @@ ConfigTree plan_tree(const Options& options) {
   return tree;
 }
 
-/// Of several services.
+/// Plans several services.
 int run_services(Options& options, const ConfigTree& tree, const SearchOptions& search) {
   const auto start = std::chrono::steady_clock::now();
   const ServicesAnswer answer =

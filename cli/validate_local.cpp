@@ -19,7 +19,7 @@ namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-/// Of ln(predicted / measured): `within` 90 % intervals of a relative standard deviation.
+/// Errors of ln(predicted / measured): `within` 90 % intervals of a relative standard deviation.
 struct Errors {
   ErrorSummary summary;
   double within = 0, deviation = 0;

@@ -2,8 +2,8 @@
 
 namespace roofcast::cli {
 
-/// Of the program: "0.1.0" at the tag v0.1.0, else with the commits since: "0.1.0+12.g61fc490". cmake/version.cmake
-/// writes it.
+/// The program's version: "0.1.0" at the tag v0.1.0, else with the commits since: "0.1.0+12.g61fc490". Written by
+/// cmake/version.cmake.
 extern const char* const kBuildVersion;
 
 }  // namespace roofcast::cli

@@ -22,6 +22,7 @@ endif()
 # The engine of live report pages, where ./dev wasm has built it.
 install(FILES build/wasm/engine.html DESTINATION ${CMAKE_INSTALL_DATADIR}/roofcast OPTIONAL)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "plan.png" PATTERN "tour.svg")
+install(DIRECTORY build/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html OPTIONAL)  # of ./dev docs
 
 include(${CMAKE_CURRENT_LIST_DIR}/version.cmake)
 roofcast_version(${PROJECT_SOURCE_DIR} ${PROJECT_VERSION} CPACK_PACKAGE_VERSION)

@@ -15,7 +15,7 @@
 namespace roofcast::explore {
 namespace {
 
-/// Of a whole prompt in chunks of the token budget, `cached` tokens of which are in the cache.
+/// A whole prompt in chunks of the token budget, with `cached` tokens in the cache.
 StepCost prefill_cost(StepModel& model, const Deployment& d, int prompt, int cached) {
   StepCost out;
   const int budget = d.fidelity == Fidelity::kIdeal ? prompt : static_cast<int>(d.engine.max_num_batched_tokens);

@@ -21,7 +21,7 @@ Json help_of(const auto& table) {
   return out;
 }
 
-/// Of the layers that keep something of each token; latents outrank heads where a model has both.
+/// The attention of the layers that keep something of each token; latents outrank heads where a model has both.
 const char* attention_of(const ModelSpec& model) {
   TokenCache most = TokenCache::kNothing;
   for (const LayerKind& layer : model.layers) most = std::max(most, facts_of(layer.mixer).cache);

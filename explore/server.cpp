@@ -38,9 +38,9 @@ using Clock = Connection::Clock;
 using ConnectionStage = Connection::Stage;
 
 constexpr int kWorkers = 4;
-/// Of a new client beyond these, the one that has taken the longest to ask makes room.
+/// For a new client beyond these, the one that has taken longest to ask makes room.
 constexpr std::size_t kMostConnections = 512;
-/// For answers under way when the server is told to end.
+/// Time for answers under way when the server is told to end.
 constexpr std::chrono::milliseconds kGrace{700};
 
 struct Asset {

@@ -24,7 +24,7 @@ double share_of_memory(double share, const Ratios& r) {
   return 1.0 / (1.0 / share + lost * (r.other_memory ? std::max(0.0, longer) : longer));
 }
 
-/// By mma.sync scales by block cost what the products save over 16 bit: units of a still higher rate wait for them.
+/// With mma.sync, block scales cost what the products save over 16 bit: units of a still higher rate wait for them.
 FlopsPerSecond rate_of(const GpuSpec& gpu, Dtype dtype) {
   const bool waits = dtype == Dtype::kFp8Block && has_mma_sync_only(gpu);
   return waits ? std::min(gpu.peak(dtype), 2.0 * gpu.peak(Dtype::kBf16)) : gpu.peak(dtype);

@@ -1,5 +1,5 @@
 #pragma once
-// What constants measured on one GPU are worth on another. Source: docs/equations.md#gpus-without-measurements.
+// Converts constants measured on one GPU to another. Source: docs/equations.md#gpus-without-measurements.
 
 #include "hw/dtype.h"
 #include "hw/gpu_spec.h"
@@ -24,16 +24,16 @@ struct Ratios {
   double time = 1.0;          ///< of a cycle
   double l2 = 1.0;            ///< L2 bandwidth, SMs x clock
   double memory = 1.0;        ///< DRAM bandwidth
-  double operations = 1.0;    ///< of the matrix units, a cycle and SM, in the format of the block
+  double operations = 1.0;    ///< of the matrix units, per cycle and SM, in the format of the block
   double intensity = 1.0;     ///< `operations` where the tile that feeds these units grows with them, else 1
   double instructions = 1.0;  ///< `operations` where both GPUs run the same kernels of attention, else 1
   double exponential = 1.0;   ///< time of one on an SM
   double host = 1.0;          ///< time of a launch from the host
-  double power = 1.0;         ///< watts an operation a second, in the format of the block
+  double power = 1.0;         ///< watts per operation per second, in the format of the block
   bool other_memory = false;  ///< of another kind maybe, whose own share is not known
 };
 
-/// One block on its way from the GPU that was measured to another.
+/// The conversion of one block from the GPU that was measured to another.
 struct CarryOverCase {
   const GpuSpec& from;
   const GpuSpec& to;
@@ -48,14 +48,14 @@ double clock_under_power(double watts);
 /// Partitions of L2: two on the chips of data centers (GA100, GH100, GB100), one on those for graphics, whose SMs have
 /// less shared memory (compute capabilities 8.6, 8.9 and 12.0 have 100 KiB, 8.0 has 164).
 int l2_partitions(const GpuSpec& gpu);
-/// `dtype` on its way from one GPU to another.
+/// The conversion of a block in `dtype` from one GPU to another.
 CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, Dtype dtype);
 /// A constant by its own rule.
 double transferred(double value, Transfer transfer, const Ratios& ratios);
 /// Adds to what a fit leaves unexplained, as independent of it.
 void widen(FitRecord& record, double added);
 /// The products of attention lose a share of the peak to the SM's other work. That work takes the same cycles per
-/// product whatever the matrix units do:  1 / share' = 1 + (1 / share - 1) x longer,  longer: operations a cycle and
+/// product whatever the matrix units do:  1 / share' = 1 + (1 / share - 1) x longer,  longer: operations per cycle and
 /// SM, new over old. FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's,
 /// whose matrix units have a quarter of that rate (arXiv:2410.02367).
 double share_beside_instructions(double share, double longer);

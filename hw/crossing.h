@@ -11,7 +11,7 @@ namespace roofcast {
 inline double pcie_share(double gpus) { return gpus > 4.0 ? 0.45 : 0.55; }
 
 struct Crossing {
-  double bandwidth = 0;  ///< bytes a second of one GPU, on the datasheet
+  double bandwidth = 0;  ///< bytes per second of one GPU, on the datasheet
   double share = 1.0;    ///< of it that is reached
   bool network = true;   ///< it leaves the node
 };

@@ -85,7 +85,7 @@ void check_links(ConfigReader& in, const NodeSpec& node) {
   }
   const int peers = node.fabric_domain - 1;
   if (!traits_of(node.fabric).switched && peers > 0 && links % peers != 0) {
-    in.fail("fabric_links", fmt::format("a mesh of {} GPUs has a multiple of {} links a GPU, got {}: set "
+    in.fail("fabric_links", fmt::format("a mesh of {} GPUs has a multiple of {} links per GPU, got {}: set "
                                         "'fabric_domain' to {}",
                                         node.fabric_domain, peers, links, links + 1));
   }

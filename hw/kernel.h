@@ -65,7 +65,7 @@ struct FieldFacts {
 struct ConstantsBlock {
   std::shared_ptr<const void> values;  ///< the kernel's parameter struct; null: none
   const FitRecord* record = nullptr;   ///< lives as long as `values`
-  /// Whence another GPU's came; null: they hold on this one as measured.
+  /// Where they were measured, if on another GPU; null: they hold on this one as measured.
   std::shared_ptr<const CarriedFrom> carried = nullptr;
   explicit operator bool() const { return values != nullptr; }
 };

@@ -28,7 +28,7 @@ void add_acceptance_charts(const Result& result, std::vector<Chart>& out);
 void add_measured_run_charts(const Result& result, std::vector<Chart>& out);
 void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& out);  // charts_comparison.cpp
 
-/// Output tokens a second and GPU against those of one user, with the points that none beats in both.
+/// Output tokens per second and GPU against those of one user, with the points that none beats in both.
 Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points);
 /// "tp 4, batch 8" from the keys that differ between points.
 std::string point_label(const ResultPoint& point, std::span<const std::string> keys);

@@ -235,7 +235,7 @@ std::optional<double> per_user(const Json& result) {
   return user;
 }
 
-/// Of keys that vary those that say what is asked.
+/// The keys that say what is asked.
 std::vector<std::string> work_keys(std::vector<std::string> keys) {
   std::erase_if(keys, [](const std::string& key) { return !is_work_key(key); });
   return keys;
@@ -393,7 +393,7 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   out.push_back(std::move(c));
 }
 
-/// Of many values some, at even steps of a log axis: the first and the last are among them.
+/// Some of many values, at even steps of a log axis; the first and the last are among them.
 std::set<double> spread(const std::set<double>& values) {
   constexpr std::size_t kMost = 40;
   if (values.size() <= kMost || *values.begin() <= 0) return values;

@@ -266,7 +266,7 @@ Json questions_of(std::span<const Result> results) {
     Json reported = r.json;
     for (const char* key : {"question", "verdict", "operators", "intervals"}) reported.erase(key);
     if (r.kind == ResultKind::kPlan) reported = {{"winner", r.json.value("winner", Json())}};
-    // Of a ladder and of a comparison, the scenario is asked again.
+    // A ladder and a comparison ask their scenario again.
     const bool of_scenario = r.kind == ResultKind::kLadder || r.kind == ResultKind::kComparison;
     if (of_scenario) reported = Json::object();
     out.push_back({{"kind", name_of(of_scenario ? ResultKind::kSimulation : r.kind)},

@@ -282,7 +282,7 @@ void describe(Result& result) {
   result.label = shortened(clean_utf8(result.label), 60);
 }
 
-/// Whether the file is a sweep's store, no longer than what is read.
+/// Whether the file is the store of a sweep, and not too long to read.
 bool is_store(const std::string& path) {
   constexpr std::string_view kHead = "SQLite format 3";
   std::error_code unknown;

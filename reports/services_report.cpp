@@ -192,7 +192,7 @@ VerdictTable growth_table(const ServicesAnswer& a) {
 
 // --- launch ----------------------------------------------------------------------------------------------------------
 
-/// Of instances that replicas of others run on, too: which GPUs each of its own replicas has there.
+/// Which GPUs each replica of the service has on instances that it shares with others.
 std::string shared_comments(const ServicesAnswer& a, std::size_t service, const std::string& form) {
   if (form == "kubernetes")
     return fmt::format("# in a namespace of its own: kubectl apply -n {}\n", a.services[service].name);

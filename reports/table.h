@@ -9,7 +9,7 @@ namespace roofcast::reports {
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
-  /// So many last columns hold words.
+  /// The last `columns` columns hold words.
   Table& words(std::size_t columns) {
     words_ = columns;
     return *this;

@@ -11,7 +11,7 @@ namespace roofcast::calibrate::cuda {
 
 class Nvml {
  public:
-  /// Of the GPU at this PCI bus id. Where the library is missing or refuses, everything reads as unknown.
+  /// Watches the GPU at this PCI bus id. Where the library is missing or refuses, everything reads as unknown.
   explicit Nvml(const std::string& pci_bus_id);
   DeviceState state() const;
   bool throttled() const;  ///< alone: reading the power takes long

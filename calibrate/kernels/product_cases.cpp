@@ -97,7 +97,7 @@ class ProductCase : public CudaCase {
   static std::size_t filled(ProductFormat format, std::size_t elements) {
     return format == ProductFormat::kNvfp4 ? elements / 8 : elements;
   }
-  /// Of slot 0, from an element on.
+  /// A weight of slot 0, by its place.
   virtual Element weight(std::uint64_t offset) const { return element_of(format_, kSeedW, offset); }
   std::vector<double> read_output(const std::vector<std::uint64_t>& places) const {
     if (format_ == ProductFormat::kInt8) return fetch(y_.as<std::int32_t>(), places);

@@ -129,7 +129,7 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
   return blocks;
 }
 
-/// By the format of the products. Prompts of one token tell nothing of the tiles.
+/// A block for each format of the products. Prompts of one token tell nothing about tiles.
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
   RowsByKernel<PrefillRow> by_kernel;
@@ -145,7 +145,7 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
                      });
 }
 
-/// By the format of the cache.
+/// A block for each format of the cache.
 std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options) {
   RowsByKernel<DecodeRow> by_kernel;

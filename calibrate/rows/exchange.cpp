@@ -42,7 +42,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu, Ex
   return times;
 }
 
-/// Of more nodes than a token may go to, the benchmark's normal mode brings a third of what a NIC gives in its
+/// Over more nodes than a token may go to, the benchmark's normal mode brings a third of what a NIC gives in its
 /// low-latency mode over the same nodes, and of what DeepEP publishes for 64 GPUs: docs/equations-moe.md#exchange. Not
 /// fitted.
 bool is_plausible(const ExchangeRow& row) {

@@ -25,10 +25,10 @@ const char* roofcast_ask(const char* endpoint, const char* keys) {
   return last().body.c_str();
 }
 
-/// Of the last answer: 200, or what was wrong as the server says it (docs/explorer.md).
+/// Status of the last answer: 200, or what was wrong as the server says it (docs/explorer.md).
 int roofcast_status() { return last().status; }
 
-/// Of the last answer: the command that prints the same; empty where there is none.
+/// The command that prints the last answer; empty where there is none.
 const char* roofcast_command() {
   for (const auto& [name, value] : last().headers) {
     if (name == "Roofcast-Command") return value.c_str();

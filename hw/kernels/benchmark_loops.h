@@ -36,7 +36,7 @@ struct ExpertsLoopParameters {
 /// Without a graph, so that the host may be what is timed: DeepGEMM's experts behind DeepEP's normal mode.
 const KernelOf<ExpertsLoopParameters>& eager_experts_loop();
 
-/// Of attention these stand among the constants of the kernel that the loop times.
+/// The loops of attention have theirs among the constants of the kernel that they time.
 
 /// A loop repeats the call of one layer and finds part of its cache in the L2: all of what fits `l2_share` of it, less
 /// the more the cache outgrows that. An engine finds nothing: the other layers have evicted it.
@@ -51,7 +51,7 @@ inline constexpr std::array<Parameter<P>, 3> kCacheLoopFields{{
     {"l2_cliff", &P::l2_cliff, 0.5, 10.0, Transfer::kKept, "how fast that share is lost as the cache outgrows it"},
     {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, Transfer::kL2Rate, "of the L2, in that loop"},
 }};
-/// Of TensorRT-LLM's kernels, whose tables before Hopper beat the datasheet's bandwidth by 1.7: their keys and values
+/// For TensorRT-LLM's kernels, whose tables before Hopper beat the datasheet's bandwidth by 1.7: keys and values
 /// are the same pages.
 template <class P>
 inline constexpr std::array<Parameter<P>, 1> kBenchmarkReuseField{{

@@ -19,7 +19,7 @@ struct ExpertLoad {
   std::array<double, kTileHeights> tiles{};  ///< sum over its experts of ceil(tokens of the expert / tile rows)
 };
 
-/// Of one rank, `hits` are min(E, kT) of E experts where tokens choose evenly, E (1 - (1 - k/E)^T) uniformly, and fewer
+/// `hits` of one rank are min(E, kT) of E experts where tokens choose evenly, E (1 - (1 - k/E)^T) uniformly, and fewer
 /// under a power law. Constant time after the first call near this (tokens, top_k, experts, ep, routing); safe from
 /// many threads, and the same on every machine. A power law is drawn at four token counts an octave and interpolated
 /// between them.

@@ -49,7 +49,7 @@ double chunk_work(const StateMixer& m, double chunk) {
 
 /// Scans by channel have no matrix products: exponentials and the like for each (token, channel, state), at about 1.7
 /// GHz. Mamba-1 has one; RG-LRU two sigmoids, an exponential and a root (De et al. 2024, arXiv:2402.19427,
-/// section 2.4); RWKV-4 four for its three values a channel (Peng et al. 2023, arXiv:2305.13048, appendix D). S4 has
+/// section 2.4); RWKV-4 four for its three values per channel (Peng et al. 2023, arXiv:2305.13048, appendix D). S4 has
 /// none, and a step of its recurrence instead; convolutions by FFT, which it may use for prompts, are not priced.
 constexpr double kExponentialClock = 1.7e9;
 double special_functions(const StateMixer& m) {
@@ -143,7 +143,7 @@ const StateKernel& state_kernel(const StateMixer& mixer, const GpuSpec& gpu, con
   return static_cast<const StateKernel&>(rules.pick(KernelKind::kState, traits_of(mixer, gpu)));
 }
 
-/// b = 4 L C + 12 C bytes a sequence (four taps, 16 bit). Blocks of one (sequence, channel) walk over the prompt in
+/// b = 4 L C + 12 C bytes per sequence (four taps, 16 bit). Blocks of one (sequence, channel) walk over the prompt in
 /// strips of 512 tokens, some to an SM; or blocks are many and short, and what an SM can issue limits them:
 ///   time = launch + ramp min(L, 8)/8 + smooth_max(waves (start + ceil(L/512) strip) + b issue / SMs, b / bandwidth)
 /// Source: docs/equations-state.md.
@@ -159,7 +159,7 @@ Seconds convolution_prefill_time(double batch, double query_len, double channels
                  smooth_max(1e-6 * waves * strips + issue, bytes / rate)};
 }
 
-/// 16 bytes a channel: the window of three read and written, the token and the output.
+/// 16 bytes per channel: the window of three read and written, the token and the output.
 Seconds convolution_decode_time(double batch, double channels, const ConvolutionParameters& p, const GpuSpec& gpu) {
   const double bytes = 16.0 * batch * channels;
   const double rate = rate_with_l2(gpu, Bytes{bytes}, gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction);

@@ -1,5 +1,5 @@
 #pragma once
-// Mixers with a constant state a sequence: S4, Mamba-1, Mamba-2, gated delta net, lightning attention, short
+// Mixers with a constant state per sequence: S4, Mamba-1, Mamba-2, gated delta net, lightning attention, short
 // convolutions, RG-LRU, RWKV.
 
 #include <span>

@@ -86,6 +86,41 @@ std::vector<std::string> unread_keys(const ConfigReader& in) {
   return keys;
 }
 
+constexpr std::string_view kLatentKeys =
+    "model_type deepseek_v3 with kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim and v_head_dim";
+/// What designers call the parts of a model, and the keys of a config that say it.
+struct DesignWord {
+  std::string_view word, keys;
+};
+constexpr std::array<DesignWord, 12> kDesignWords{{
+    {"attention", "num_key_value_heads (MHA, GQA, MQA), sliding_window, kv_lora_rank (MLA)"},
+    {"mla", kLatentKeys},
+    {"kv_lora_rank", kLatentKeys},
+    {"experts", "model_type mixtral with num_local_experts and num_experts_per_tok"},
+    {"moe", "model_type mixtral with num_local_experts and num_experts_per_tok"},
+    {"layers", "num_hidden_layers"},
+    {"hidden", "hidden_size"},
+    {"ffn", "intermediate_size"},
+    {"heads", "num_attention_heads"},
+    {"kv_heads", "num_key_value_heads"},
+    {"window", "sliding_window"},
+    {"vocab", "vocab_size"},
+}};
+
+/// Refuses those words with the keys to write instead.
+void refuse_design_words(const ConfigReader& in) {
+  const std::vector<std::string> keys = in.keys();
+  const auto is_written = [&](const DesignWord& w) {
+    return std::find(keys.begin(), keys.end(), w.word) != keys.end();
+  };
+  const auto word = std::find_if(kDesignWords.begin(), kDesignWords.end(), is_written);
+  if (word == kDesignWords.end()) return;
+  const std::vector<std::string> unread = unread_keys(in);
+  if (std::find(unread.begin(), unread.end(), word->word) == unread.end()) return;
+  throw ConfigError(in.mark_of(word->word),
+                    fmt::format("unknown key '{}' of a model; its config says {}", word->word, word->keys));
+}
+
 /// Keys without those that say nothing of what a forward pass costs: transformers' own (PretrainedConfig,
 /// configuration_utils.py), of tokens, of training, of generation, and of how positions are turned.
 std::vector<std::string> meaningful(std::vector<std::string> keys) {
@@ -221,6 +256,7 @@ void HfConfig::finish(bool ours) {
                                "rope_theta", "rms_norm_eps", "max_window_layers", "qk_norm_type", "mlp_hidden_act"}) {
     text_.ignore(key);
   }
+  refuse_design_words(text_);
   text_.finish();
   if (nested_) whole_.finish();
 }

@@ -54,7 +54,7 @@ struct LatentAttention {
 };
 std::unique_ptr<const MixerModel> make_model(const LatentAttention& attention);
 
-/// A mixer with a constant state a sequence. Projections: hidden -> in_features, conv, scan, out_features -> hidden.
+/// A mixer with a constant state per sequence. Projections: hidden -> in_features, conv, scan, out_features -> hidden.
 /// S4 scans its input itself: in_features is 0.
 struct StateLayer {
   StateMixer mixer;             ///< of the whole model (before tensor parallelism)

@@ -39,7 +39,7 @@ double head_bytes(const ModelSpec& model, const Precision& p, const Sharding& s,
              other;
 }
 
-/// Of the layers [first, end); `caches` are those of each layer kind.
+/// The layout of the layers [first, end); `caches` are those of each layer kind.
 CacheLayout stage_layout(const ModelSpec& model, const std::vector<LayerCache>& caches, int first, int end) {
   std::map<double, double> groups;
   double state = 0;
@@ -81,16 +81,6 @@ Bytes weight_bytes(const ModelSpec& model, const Precision& precision, const Sha
     fullest = std::max(fullest, bytes);
   }
   return Bytes(fullest);
-}
-
-Bytes total_weight_bytes(const ModelSpec& model, const Precision& precision) {
-  const Sharding whole;
-  double bytes = head_bytes(model, precision, whole, true);
-  for (const LayerKind& kind : model.layers) {
-    const double sets = kind.weight_sets > 0 ? std::min<double>(kind.weight_sets, kind.count) : kind.count;
-    bytes += sets * layer_weight_bytes(model, kind, precision, whole);
-  }
-  return Bytes(bytes);
 }
 
 Bytes CacheLayout::bytes_per_token() const {

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of one GPU: weights, cache and state a sequence.
+// Bytes of one GPU: weights, cache and state per sequence.
 
 #include <vector>
 
@@ -10,8 +10,6 @@ namespace roofcast {
 
 /// Bytes of weights on the fullest GPU: embedding, head, norms, biases and scales included.
 Bytes weight_bytes(const ModelSpec& model, const Precision& precision, const Sharding& sharding);
-/// Bytes that one forward pass reads of them with every expert hit (no embedding table).
-Bytes total_weight_bytes(const ModelSpec& model, const Precision& precision);
 
 /// One group of layers that keep the same tokens: all of the context, or a window of it.
 struct CacheGroup {

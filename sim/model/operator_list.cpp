@@ -31,7 +31,7 @@ bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
 bool same(const CollectiveWork& a, const CollectiveWork& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms;
 }
-/// Of one model and step: what else there is follows from these.
+/// Compares what differs within one model and step; everything else follows from it.
 bool same(const ExchangeShape& a, const ExchangeShape& b) {
   return a.combine == b.combine && a.tokens == b.tokens && a.hidden == b.hidden && a.top_k == b.top_k &&
          a.experts == b.experts;
@@ -46,7 +46,7 @@ bool same(const AttentionHeads& a, const AttentionHeads& b) {
 }
 bool same(const PrefillWork& a, const PrefillWork& b) { return same(a.heads, b.heads); }
 bool same(const DecodeWork& a, const DecodeWork& b) { return same(a.heads, b.heads); }
-/// Latent and state mixers have one entry a layer kind.
+/// Latent and state mixers have one entry per layer kind.
 bool same(const LatentPrefillWork&, const LatentPrefillWork&) { return false; }
 bool same(const LatentDecodeWork&, const LatentDecodeWork&) { return false; }
 bool same(const StatePrefillWork&, const StatePrefillWork&) { return false; }
@@ -107,7 +107,7 @@ void OperatorList::exchange(Collective kind, const std::string& name, double cou
 }
 
 /// LLM.int8() (Dettmers et al. 2022, section 3.2) multiplies the outlier columns apart, in 16 bit. Around the two
-/// products the columns of the input are searched for outliers and gathered (2 k a row), the int8 product leaves as
+/// products the columns of the input are searched for outliers and gathered (2 k per row), the int8 product leaves as
 /// int32 and is scaled to 16 bit (4 + 4 + 2 n), and the outliers' product is added (2 + 2 n, 2 n of it the product's
 /// own write). It is not one fused kernel: bitsandbytes (MatMul8bitLt.forward) launches about ten more, among them
 /// the search for outlier columns whose number the host waits for. They are why it is slower than 16 bit where launches
@@ -137,7 +137,7 @@ void OperatorList::product(const std::string& name, double count, double rows, d
   }
   if (is_two_of_four(role, p)) {
     // Sparse matrix units skip the zeros: half of the products, and half of the weights, each with 2 bits of its place.
-    // That all inputs are read is left out: they come from the kernel before, by way of L2.
+    // Reading all inputs is left out: they come from the previous kernel through L2.
     Scales& scales = shape.weight_scales;
     if (scales.group_size <= 0) scales = native_scales(weights);
     scales = scales.group_size > 0 ? Scales{.group_size = scales.group_size / 2,

@@ -70,7 +70,7 @@ Dtype integer_of(double bits, ConfigReader& in) {
   in.fail("num_bits", fmt::format("integers of {} bits are not known", bits));
 }
 
-/// Of compressed-tensors (quantization/quant_args.py, QuantizationType and QuantizationStrategy).
+/// Words of compressed-tensors (quantization/quant_args.py, QuantizationType and QuantizationStrategy).
 constexpr std::array<std::string_view, 2> kNumbers{"int", "float"};
 constexpr std::array<std::string_view, 7> kStrategies{"tensor",       "block",     "channel", "group",
                                                       "tensor_group", "attn_head", "token"};

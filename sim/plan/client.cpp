@@ -174,7 +174,7 @@ class Expansion {
     }
   }
 
-  /// Of a plain number of output tokens, their mean.
+  /// Takes a plain number of output tokens as their mean.
   void spread_outputs() {
     for (ConfigNode::Entry& entry : entries_) {
       const bool plain = entry.value && entry.value->kind == ConfigNode::Kind::kScalar;

@@ -32,7 +32,7 @@ void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   cost.energy.value += ((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus;
 }
 
-/// Of a fleet that stayed as it was the mean is a whole number.
+/// A fleet that stayed as it was has a whole number as its mean.
 double mean_replicas(double replica_seconds, Seconds duration, int replicas) {
   if (replica_seconds <= 0 || duration <= Seconds(0)) return replicas;
   const double mean = replica_seconds / duration.base(), whole = std::round(mean);

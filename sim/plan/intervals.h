@@ -15,7 +15,7 @@ namespace roofcast {
 using FamilySpreads = std::array<double, kOperatorFamilies + 1>;
 FamilySpreads family_spreads(const StepBreakdown& step, const Deployment& deployment, Seconds total);
 
-/// Of the step's time as a whole: families err independently.
+/// The spread of the step's time as a whole: families of operators err independently.
 double relative_spread(const StepBreakdown& step, const Deployment& deployment, Seconds total);
 
 /// 5 and 95 % quantiles of a lognormal factor.

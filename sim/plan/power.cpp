@@ -27,7 +27,7 @@ bool attends(const ModelSpec& model) {
                      [](const LayerKind& kind) { return facts_of(kind.mixer).cache != TokenCache::kNothing; });
 }
 
-/// Of the products with weights, and of 16 bit.
+/// The fastest of the peaks of products with weights, and of 16 bit.
 FlopsPerSecond weights_peak(const Deployment& d) {
   const Precision& p = d.precision;
   FlopsPerSecond fastest = std::max(d.gpu.peak(Dtype::kBf16), d.gpu.peak(Dtype::kFp16));

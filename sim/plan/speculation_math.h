@@ -1,5 +1,5 @@
 #pragma once
-// Speculative decoding in closed form: what k drafts a step are worth.
+// Speculative decoding in closed form: what k drafts per step are worth.
 
 namespace roofcast {
 

@@ -31,7 +31,7 @@ struct SystemSpread {
   LogSpread ttft, tpot;
 };
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime);
-/// Of the power that GPUs draw; nothing for the ideal roofline.
+/// The spread of the power that GPUs draw; nothing for the ideal roofline.
 LogSpread power_spread(const Deployment& deployment);
 /// Whether its constants are those of a GPU of another vendor.
 bool of_another_vendor(const Deployment& deployment);

@@ -17,7 +17,7 @@ namespace roofcast {
 /// equally likely slices holds one point.
 std::vector<std::vector<double>> stratified_normals(std::size_t count, std::size_t dimensions, std::uint64_t seed);
 
-/// By what factor a draw stretches the steps of a deployment. A mixed step is its decodes plus what the prompts add.
+/// Factors of a draw on the steps of a deployment. A mixed step is its decodes plus what the prompts add.
 struct StepFactors {
   double decode = 1, prefill = 1;
 };
@@ -44,7 +44,7 @@ struct TruthDraw {
 /// The same for every candidate of a plan.
 std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed);
 
-/// By what factor a draw stretches first tokens and decode steps of a deployment with this spread, without the kernels'
+/// Factors of a draw on first tokens and decode steps of a deployment with this spread, without the kernels'
 /// own errors.
 struct SystemFactors {
   double first_token = 1, step = 1;

@@ -190,7 +190,7 @@ std::size_t ArrivalClock::slice_at(double rest) const {
       std::upper_bound(passed_.begin(), passed_.end(), rest) - passed_.begin(), std::ssize(passed_) - 1));
 }
 
-/// Of the law that rules where the last gap ended. A Weibull gap is mean / Gamma(1 + 1/k) * E^(1/k), E exponential.
+/// The law in force where the last gap ended. A Weibull gap is mean / Gamma(1 + 1/k) * E^(1/k), E exponential.
 double ArrivalClock::gap(double mean) {
   using Law = ArrivalSpec::Gaps::Law;
   // Gaps of shape 1/cv^2 and mean 1/rate: Var/mean^2 = 1/shape = cv^2.

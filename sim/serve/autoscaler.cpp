@@ -11,7 +11,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::array kPolicies{
-    ScalingPolicyName{"queue", "prompts that wait, a replica"},
+    ScalingPolicyName{"queue", "prompts that wait per replica"},
     ScalingPolicyName{"concurrency", "requests in flight, a replica"},
     ScalingPolicyName{"utilization", "share of the engine's places (max_num_seqs) in use"},
 };

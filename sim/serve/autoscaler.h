@@ -11,8 +11,8 @@
 namespace roofcast {
 
 enum class ScalingPolicy {
-  kQueue,        ///< prompts that wait, a replica
-  kConcurrency,  ///< requests in flight, a replica: waiting and running
+  kQueue,        ///< prompts that wait per replica
+  kConcurrency,  ///< requests in flight per replica: waiting and running
   kUtilization,  ///< share of the engine's places (max_num_seqs) in use; a GPU that decodes is busy at any load
 };
 

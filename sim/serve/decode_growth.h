@@ -8,9 +8,9 @@
 
 namespace roofcast {
 
-/// Every decoding sequence grows by one token a step, so it takes a new block every `block` steps, in the steps
+/// Every decoding sequence grows by one token per step, so it takes a new block every `block` steps, in the steps
 /// fixed by its length modulo the block. Counts of sequences by (level, phase) therefore give the growth of a run:
-/// whole cycles of `block` steps at one block a sequence, then a partial cycle phase by phase.
+/// whole cycles of `block` steps at one block per sequence, then a partial cycle phase by phase.
 /// `base` of a sequence is its tokens less the step counter, which stays fixed while it decodes.
 class DecodeGrowth {
  public:

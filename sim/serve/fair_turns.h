@@ -1,5 +1,5 @@
 #pragma once
-// Whose turn it is, of several kinds of clients.
+// Fair queueing among several kinds of clients.
 
 #include <algorithm>
 #include <cstdint>

@@ -90,7 +90,7 @@ class FleetStates {
   std::vector<Change> changes_;
 };
 
-/// That of a replica which loads so many bytes in all.
+/// The cold start of a replica that loads so many bytes in all.
 Seconds cold_start(Bytes weights, Seconds engine_start);
 
 /// What a scenario says of the replicas of one kind.

@@ -44,7 +44,7 @@ struct Lane {
   StepPricer* pricer = nullptr;
   StepPricer* draft_pricer = nullptr;
   ReplicaTape* tape = nullptr;
-  // Of the request that the source has given last
+  // The last request from the source
   std::int64_t number = 0;  ///< among those of all lanes
   int replica = 0;          ///< that gets it
 };

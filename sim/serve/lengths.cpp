@@ -144,7 +144,7 @@ int length_of(std::string_view text, const Mark& mark, const LengthLimits& limit
   return value;
 }
 
-/// One integer a line, or the `column` of a CSV.
+/// One integer per line, or the `column` of a CSV.
 LengthSpec::Empirical read_lengths(const std::string& path, const std::string& column, const LengthLimits& limits) {
   LengthSpec::Empirical law;
   if (!column.empty()) {

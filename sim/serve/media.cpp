@@ -32,7 +32,7 @@ MediaSpec parse_pictures(ConfigReader in) {
   return m;
 }
 
-/// Frames are sampled: 2 a second, an even number, at least 4 and at most 768 (FPS, FPS_MIN_FRAMES and FPS_MAX_FRAMES
+/// Frames are sampled: 2 per second, an even number, at least 4 and at most 768 (FPS, FPS_MIN_FRAMES and FPS_MAX_FRAMES
 /// of qwen_vl_utils/vision_process.py); vLLM takes 32 of a video unless it is told otherwise
 /// (vllm/multimodal/video.py).
 MediaSpec parse_videos(ConfigReader in) {

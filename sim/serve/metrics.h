@@ -79,13 +79,13 @@ struct AdapterMetrics {
   double loaded_bytes = 0;      ///< per GPU
 };
 
-/// How long so many replicas of each kind were paid for at once.
+/// For how long a fleet of this size was paid for.
 struct PaidFleet {
   int replicas = 0, prefill_replicas = 0;
   double seconds = 0;
 };
 
-/// What a request that can never run is too long for.
+/// The limit that a request exceeds which can never run.
 enum class TooLong : std::uint8_t { kNot, kContext, kCache, kStep };
 
 struct ServingMetrics {

@@ -28,10 +28,10 @@ struct TransferRecord {
 struct FleetRecord {
   Seconds at{};
   int serving = 0, starting = 0, down = 0;
-  int prefill = 0;  ///< of those that serve, they only prefill
+  int prefill = 0;  ///< serving replicas that only prefill
 };
 
-/// Sees a simulation go by: time series, request tables, timelines. Does nothing by default.
+/// Watches a simulation: time series, request tables, timelines. Does nothing by default.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -268,7 +268,7 @@ class ReplicasApart {
 bool replicas_are_apart(const Deployment& deployment, const WorkloadSpec& workload, const ServingOptions& options) {
   using Process = ArrivalSpec::Process;
   if (options.cores.count < 2 || options.replicas < 2) return false;
-  if (options.disaggregation || options.fleet.active() || make_router(options.router)->looks()) return false;
+  if (options.disaggregation || options.fleet.active() || make_router(options.router)->uses_state()) return false;
   if (workload.arrivals.process == Process::kClosedLoop || workload.arrivals.process == Process::kAllAtOnce)
     return false;
   if (deployment.adapters || !deployment.engine.kv_tiers.empty()) return false;

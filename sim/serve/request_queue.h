@@ -90,7 +90,7 @@ class RequestQueue {
   std::size_t size() const { return on_their_way_ + waiting_.size(); }
   bool some_come_back() const { return come_back_ > 0; }           ///< one that waits has a cache elsewhere: no prompt
   std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< to prefill, of those that wait
-  /// Of the prompts of all requests here, running ones included; left() tells that one is gone.
+  /// Tokens of the prompts of all requests here, running ones included; left() tells that one is gone.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
   void left(const LiveRequest& request) { prompt_tokens_ -= request.prompt; }
 

@@ -11,7 +11,7 @@ namespace {
 class RoundRobin final : public Router {
  public:
   int pick(const Request&, const ReplicaView& view) override { return next_++ % view.replicas(); }
-  bool looks() const override { return false; }
+  bool uses_state() const override { return false; }
 
  private:
   int next_ = 0;
@@ -71,7 +71,7 @@ class KvAware final : public Router {
 /// largest hash wins, so that a replica more or less moves only its own share.
 class ConsistentHash final : public Router {
  public:
-  bool looks() const override { return false; }
+  bool uses_state() const override { return false; }
   int pick(const Request& request, const ReplicaView& view) override {
     std::uint64_t key = static_cast<std::uint64_t>(request.id);
     if (!request.prefix_blocks.empty()) key = request.prefix_blocks.front();

@@ -26,7 +26,7 @@ class Router {
  public:
   virtual ~Router() = default;
   virtual int pick(const Request& request, const ReplicaView& view) = 0;
-  virtual bool looks() const { return true; }  ///< at more of the replicas than their number
+  virtual bool uses_state() const { return true; }  ///< of the replicas; false: only their number
 };
 
 struct RouterKind {

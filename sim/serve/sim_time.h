@@ -9,8 +9,8 @@
 
 namespace roofcast {
 
-/// Simulated time in whole picoseconds, so that equal times compare equal. Spans up to 100 days; what sums or products
-/// of times lead beyond 2^63 ps is never.
+/// Simulated time in whole picoseconds, so that equal times compare equal. Spans up to 100 days; a sum or
+/// product of times beyond 2^63 ps means never.
 class SimTime {
  public:
   static constexpr double kPerSecond = 1e12;
@@ -22,7 +22,7 @@ class SimTime {
     if (!(s.base() < kLongest)) pass_longest();
     return SimTime(nearest(s.base() * kPerSecond));
   }
-  /// A time that sums have led to and something happens at is one, too.
+  /// Throws like of() if an event is due at a time that sums have carried beyond the longest.
   void require() const {
     if (ps_ >= static_cast<std::int64_t>(kLongest * kPerSecond)) pass_longest();
   }

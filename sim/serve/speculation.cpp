@@ -10,7 +10,7 @@ namespace roofcast {
 /// Acceptance: 0.7 for a model of the same family and 0.6 for early exit (Leviathan et al., 2023; Elhoushi et al.,
 /// 2024), EAGLE 0.75 and EAGLE-3 0.8 (arXiv:2503.01840, table 1: 4 to 6 tokens a step), Medusa 0.6 (arXiv:2401.10774),
 /// MTP 0.85 (arXiv:2412.19437, section 5.4.3), n-grams 0.4. Lookahead 0.1: 15 guesses of 4 tokens then make 1.95
-/// tokens a step, near the 1.8x of MT-bench on one GPU (arXiv:2402.02057, abstract). Suffix trees 0.7, assumed: it
+/// tokens per step, near the 1.8x of MT-bench on one GPU (arXiv:2402.02057, abstract). Suffix trees 0.7, assumed: it
 /// depends on how much outputs repeat.
 MethodFacts facts_of(SpeculationSpec::Method method) {
   using Method = SpeculationSpec::Method;

@@ -27,7 +27,7 @@ void TokenDelivery::deliver(const StepRun& run, std::int64_t tokens) {
   }
 }
 
-/// Of the tokens of the run's last step, by the time since those of the step before it.
+/// The wait of the tokens of the run's last step, from the time since those of the step before.
 SimTime TokenDelivery::wait_of(const StepRun& run, std::int64_t tokens) {
   if (run.steps > 1) {
     const Seconds last = pricer_.run_time(run.decodes_after(run.steps - 1, then_), 1);

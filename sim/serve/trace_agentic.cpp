@@ -1,4 +1,4 @@
-// Sessions of agents as JSON lines, one session a line.
+// Sessions of agents as JSON lines, one session per line.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Traces as JSON lines, one request a line.
+// Traces as JSON lines, one request per line.
 
 #include <fmt/format.h>
 
@@ -157,7 +157,7 @@ class PlainLine {
   std::string key_;
 };
 
-/// Mooncake and Bailian: one request a line.
+/// Mooncake and Bailian: one request per line.
 class FlatReader {
  public:
   FlatReader(JsonTrace kind, Trace& trace) : bailian_(kind == JsonTrace::kBailian), trace_(trace) {

@@ -78,7 +78,7 @@ OverlappedLayers dual_batch(const StageSeconds& s) {
   return out;
 }
 
-/// Of one rank.
+/// Tokens of one rank.
 struct RankTokens {
   double decodes = 0, prompts = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace roofcast {
 
-/// Of any other model there is nothing to do. Not thread-safe.
+/// For any other model there is nothing to do. Not thread-safe.
 class PromptEncoding {
  public:
   /// `deployment` and `decoder`, its parts, must outlive it.

@@ -42,7 +42,7 @@ void add_totals(StepBreakdown& out) {
   }
 }
 
-/// Of one part's operators, what makes them take as long as the part.
+/// The factor that makes the operators of a part take as long as the part.
 double slowdown(const PricedOperators&, const auto&, const Machine&) { return 1.0; }
 double slowdown(const PricedOperators& priced, const DecodePart& part, const Machine& machine) {
   if (part.least_seconds <= 0) return 1.0;

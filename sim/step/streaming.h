@@ -7,9 +7,9 @@
 
 namespace roofcast {
 
-/// Of one server of the front end, per output token. A streamed chunk costs the same however many tokens it holds: each
-/// is a message of its own. Source: TensorRT-LLM, tensorrt_llm/llmapi/llm_args.py (stream_interval "reduces the
-/// streaming overhead"); vLLM, docs of --stream-interval ("reduces host overhead").
+/// Time of one server of the front end per output token. A streamed chunk is a message and costs the same however many
+/// tokens it holds. Source: TensorRT-LLM, tensorrt_llm/llmapi/llm_args.py (stream_interval "reduces the streaming
+/// overhead"); vLLM, docs of --stream-interval ("reduces host overhead").
 inline Seconds streaming_time(const EngineSpec& engine) {
   return engine.host.token_time / std::max(1, engine.postprocess_workers) / std::max(1, engine.stream_interval);
 }

@@ -297,7 +297,7 @@ TEST_CASE("gpu: the fabric says whether a switch reduces") {
             .find("2 links of 40 GB/s are 80 GB/s, not the 120 GB/s of the fabric: set its "
                   "bandwidth to 80 GB/s") != std::string::npos);
   CHECK(links("fabric_links: 3, fabric_domain: 3, ")
-            .find("a mesh of 3 GPUs has a multiple of 2 links a GPU, got 3: set "
+            .find("a mesh of 3 GPUs has a multiple of 2 links per GPU, got 3: set "
                   "'fabric_domain' to 4") != std::string::npos);
   CHECK(links("").find("needs 'fabric_links', too") != std::string::npos);
   CHECK(error_of(node("fabric: nvswitch, nvlink_bandwidth: 1 GB/s, nvlink_domain: 72, "))

@@ -27,7 +27,7 @@ inline constexpr std::array<Parameter<P>, 8> kTileCostFields{{
     {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, Transfer::kCycles,
      "more of it for each 128 of head dimension"},
     {"head_ns", &P::head_ns, 0.0, 2.0, Transfer::kCycles,
-     "of q and output, a sequence, head and 128 of head dimension"},
+     "of q and output, per sequence, head and 128 of head dimension"},
     {"tile_us", &P::tile_us, 0.0, 12.0, Transfer::kCycles, "start and end of a tile at head dimension 64"},
     {"tile_growth", &P::tile_growth, 0.0, 2.0, Transfer::kKept, "relative growth of it for each 64 of head dimension"},
     {"tile_row_us", &P::tile_row_us, 0.0, 0.5, Transfer::kCycles,

@@ -43,7 +43,7 @@ class FusedMoe : public ExpertsKernel {
   static constexpr double kUnalignedFlopsPerSm = 1.5e12;
 };
 
-/// By mma.sync vLLM's default tiles read their weights in rows of 64 bytes.
+/// vLLM's default tiles for mma.sync, which read their weights in rows of 64 bytes.
 class ShippedTiles final : public FusedMoe {
  public:
   using FusedMoe::FusedMoe;

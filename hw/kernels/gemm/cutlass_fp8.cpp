@@ -9,7 +9,7 @@ namespace {
 /// share a tile (`cooperative`); and a tile of half the size feeds those units a tenth slower.
 constexpr double kPingPongDrift = 0.045, kCooperativeDrift = 0.005, kPingPongRate = 0.9;
 
-/// vLLM's CUTLASS kernels for fp8 with a scale a token have one tile for a shape, whatever is fastest; few rows swap
+/// vLLM's CUTLASS kernels for fp8 with a scale per token have one tile for a shape, whatever is fastest; few rows swap
 /// the operands (vllm-project/vllm, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh and
 /// scaled_mm_sm100_fp8_dispatch.cuh). On Blackwell all but one are pairs of thread blocks.
 const GemmTile& hopper_fp8_tile(double m, double n, double k) {

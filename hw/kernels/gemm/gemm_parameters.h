@@ -46,24 +46,24 @@ inline constexpr std::array<Parameter<P>, 10> kTileLoopFields{{
     {"epilogue_us", &P::epilogue_us, 0.0, 5.0, Transfer::kCycles, "writing out one 128 x 128 tile"},
     {"k_step_us", &P::k_step_us, 0.0, 2.0, Transfer::kCycles, "latency of one k-step of 128 bytes"},
 }};
-/// Of kernels whose smaller tiles run two to an SM, by mma.sync.
+/// For kernels by mma.sync, whose smaller tiles run two to an SM.
 template <class P>
 inline constexpr std::array<Parameter<P>, 2> kPairedTileFields{{
     {"ramp_k_steps", &P::ramp_k_steps, 0.5, 50.0, Transfer::kKept, "k-steps before wave_us is paid in full"},
     {"lone_block_rate", &P::lone_block_rate, 0.5, 1.0, Transfer::kKept,
      "matrix-unit rate of one smaller tile alone on an SM, over that of two"},
 }};
-/// Of libraries that cut k among thread blocks.
+/// For libraries that split k among thread blocks.
 template <class P>
 inline constexpr std::array<Parameter<P>, 1> kSplitField{{
     {"split_k_us", &P::split_k_us, 0.0, 10.0, Transfer::kCycles, "the reduction after a split along k"},
 }};
-/// Of kernels with scales per row or block.
+/// For kernels with scales per row or block.
 template <class P>
 inline constexpr std::array<Parameter<P>, 1> kOddRowsField{{
     {"odd_rows", &P::odd_rows, 0.5, 1.0, Transfer::kKept, "matrix-unit rate where m is not a multiple of 4"},
 }};
-/// Of libraries with a kernel of its own for one row.
+/// For libraries with a special kernel for one row.
 template <class P>
 inline constexpr std::array<Parameter<P>, 1> kOneRowField{{
     {"gemv_us", &P::gemv_us, -20.0, 5.0, Transfer::kCycles, "saved by the kernel for one row"},

@@ -186,7 +186,7 @@ bool unsuited(const GemmTile& tile, const GemmShape& s, const GemmTiling& tiling
   return (tile.rows > 64 && tile.rows >= 2.0 * s.m) || (tile.columns > 64 && tile.columns >= 2.0 * s.n);
 }
 
-/// By value, where std::max would keep a loop from becoming vector code.
+/// By value: the references of std::max would keep a loop from being vectorized.
 float larger(float a, float b) { return a < b ? b : a; }
 float smaller(float a, float b) { return b < a ? b : a; }
 float cube(float x) { return x * x * x; }

@@ -6,6 +6,17 @@
 #include "hw/kernels/latent/decode_path.h"
 
 namespace roofcast::attention {
+namespace {
+
+/// The fields with those of `held` alone held.
+template <class P>
+std::vector<FieldFacts> with_held(std::vector<FieldFacts> fields, const std::vector<double P::*>& held) {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    fields[i].held = std::find(held.begin(), held.end(), P::fields()[i].member) != held.end();
+  return fields;
+}
+
+}  // namespace
 
 std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::fields() {
   using P = LatentDecodeParameters;
@@ -35,18 +46,14 @@ std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::field
 }
 
 std::vector<FieldFacts> LatentDecodeKernel::fields() const {
-  std::vector<FieldFacts> all = KernelOf::fields();
-  for (FieldFacts& field : all) {
-    const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
-      return std::find(names.begin(), names.end(), field.name) != names.end();
-    };
-    // An eager benchmark does not see the launch that a CUDA graph would pay: it stays assumed.
-    field.held = timed_eagerly() ? is_one_of({"launch_us", "launch_heads_us", "sequence_ns", "l2_share",
-                                              "l2_bandwidth_tb_per_s", "combine_us"})
-                                 : is_one_of({"eager_device_us", "eager_host_us"});
-    if (field.name == (is_resident() ? "combine_us" : "pairing")) field.held = true;
-  }
-  return all;
+  using P = LatentDecodeParameters;
+  // An eager benchmark does not see the launch that a CUDA graph would pay: it stays assumed.
+  std::vector<double P::*> held{&P::eager_device_us, &P::eager_host_us};
+  if (timed_eagerly())
+    held = {&P::launch_us, &P::launch_heads_us,       &P::sequence_ns,
+            &P::l2_share,  &P::l2_bandwidth_tb_per_s, &P::combine_us};
+  held.push_back(is_resident() ? &P::combine_us : &P::pairing);
+  return with_held<P>(KernelOf::fields(), held);
 }
 
 void LatentDecodeKernel::follow(LatentDecodeParameters& p, const CarryOverCase& to) const {
@@ -113,12 +120,9 @@ std::span<const Parameter<LatentPrefillParameters>> LatentPrefillParameters::fie
 }
 
 std::vector<FieldFacts> LatentPrefillKernel::fields() const {
-  std::vector<FieldFacts> all = KernelOf::fields();
-  for (FieldFacts& field : all) {
-    const bool eager = field.name == "eager_device_us" || field.name == "eager_host_us";
-    field.held = timed_eagerly() ? field.name == "launch_us" : eager;
-  }
-  return all;
+  using P = LatentPrefillParameters;
+  if (timed_eagerly()) return with_held<P>(KernelOf::fields(), {&P::launch_us});
+  return with_held<P>(KernelOf::fields(), {&P::eager_device_us, &P::eager_host_us});
 }
 
 void LatentPrefillKernel::follow(LatentPrefillParameters& p, const CarryOverCase& to) const {

@@ -26,7 +26,7 @@ LatentAttention read_latent(HfConfig& in) {
 }
 
 /// Kimi delta attention (Kimi Linear, 2025): a gated delta net whose decay is a vector a head. q, k, v heads x dim
-/// wide, each with a convolution; decay and output gate of low rank (or the gate of full rank); beta a head.
+/// wide, each with a convolution; decay and output gate of low rank (or the gate of full rank); beta per head.
 StateLayer read_kimi_delta(const GroupedAttention& sizes, double conv_width, bool full_rank_gate) {
   const double width = sizes.heads * sizes.head_dim;
   const double low = sizes.head_dim;

@@ -23,7 +23,7 @@ ModelSpec read_gemma2(HfConfig& in) { return read_decoder(in, {.tied = true, .no
 /// Five layers with the window, then one without.
 ModelSpec read_gemma3(HfConfig& in) { return read_decoder(in, kGemma3, 6); }
 
-/// Gemma 3n: MatFormer blocks with a table of embeddings a layer (looked up, gated and projected), a low-rank path
+/// Gemma 3n: MatFormer blocks with a table of embeddings per layer (looked up, gated and projected), a low-rank path
 /// beside attention (LAuReL), four predicted residual streams (AltUp); the last num_kv_shared_layers read the cache of
 /// earlier ones. Source: transformers, modeling_gemma3n.py.
 ModelSpec read_gemma3n(HfConfig& in) {

@@ -28,7 +28,7 @@ ModelSpec read_qwen2(HfConfig& in) {
       in, {.qkv_bias = true, .bias_on_output = false, .shared_gate = in.has({"shared_expert_intermediate_size"})});
 }
 
-/// Qwen3 (2025): queries and keys are normed a head; dense, or experts in every layer. Apertus (2025) has no gate
+/// Qwen3 (2025): queries and keys are normed per head; dense, or experts in every layer. Apertus (2025) has no gate
 /// (xIELU).
 ModelSpec read_qwen3(HfConfig& in) {
   return read_decoder(in, {.qk_norm = true, .gated = in.model_type() != "apertus"});

@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// Mixtral (Jiang et al. 2024): 8 experts in place of the feed-forward block, 2 a token.
+/// Mixtral (Jiang et al. 2024): 8 experts in place of the feed-forward block, 2 per token.
 ModelSpec read_mixtral(HfConfig& in) { return read_decoder(in, {}); }
 
 /// Phi-3.5-MoE: LayerNorm and biases, but none in the experts.
@@ -57,7 +57,7 @@ ModelSpec read_minimax_m2(HfConfig& in) {
   return rebuilt;
 }
 
-/// gpt-oss (OpenAI 2025): biases everywhere, a learned sink a head, every other layer sees 128 tokens.
+/// gpt-oss (OpenAI 2025): biases everywhere, a learned sink per head, every other layer sees 128 tokens.
 ModelSpec read_gpt_oss(HfConfig& in) {
   return read_decoder(in, {.sinks = true, .expert_bias = true, .router_bias = true}, 2);
 }
@@ -123,7 +123,7 @@ ModelSpec read_arctic(HfConfig& in) {
 }
 
 /// MiMo-V2-Flash (Xiaomi 2025): one layer of six sees everything; the windowed ones have their own head counts and a
-/// sink a head. Layer 0 is dense.
+/// sink per head. Layer 0 is dense.
 ModelSpec read_mimo_v2(HfConfig& in) {
   const Traits traits;
   ModelSpec model = start_model(in, traits);
@@ -150,7 +150,7 @@ ModelSpec read_mimo_v2(HfConfig& in) {
 ModelSpec read_step3(HfConfig& in) { return read_decoder(in, {.qk_norm = true}); }
 
 /// Laguna (Poolside 2026): normed queries and keys, windows in three layers of four, one shared expert, a routing bias.
-/// The gates of its heads (`gating`, hidden x heads weights a layer, 0.01 % of them) are left out.
+/// The gates of its heads (`gating`, hidden x heads weights per layer, 0.01 % of them) are left out.
 ModelSpec read_laguna(HfConfig& in) {
   for (const char* key : {"gating", "gating_types", "moe_apply_router_weight_on_input", "use_bidirectional_attention"})
     in.reader().ignore(key);

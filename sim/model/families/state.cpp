@@ -72,7 +72,7 @@ ModelSpec read_falcon_h1(HfConfig& in) {
   return model;
 }
 
-/// Nemotron-H and Nemotron 3 (NVIDIA 2025): one block a layer by a pattern: M Mamba-2, * attention, - feed-forward,
+/// Nemotron-H and Nemotron 3 (NVIDIA 2025): one block per layer by a pattern: M Mamba-2, * attention, - feed-forward,
 /// E experts. Feed-forward blocks are squared ReLU without a gate.
 ModelSpec read_nemotron_h(HfConfig& in) {
   const Traits traits{.gated = false, .rotary = false, .norms = 1};
@@ -259,7 +259,7 @@ ModelSpec read_zamba2(HfConfig& in) {
   return model;
 }
 
-/// MiniMax-01 and M1 (2025): seven lightning attentions, then one softmax attention; 32 experts, 2 a token.
+/// MiniMax-01 and M1 (2025): seven lightning attentions, then one softmax attention; 32 experts, 2 per token.
 ModelSpec read_minimax_01(HfConfig& in) {
   const Traits traits;
   ModelSpec model = start_model(in, traits);

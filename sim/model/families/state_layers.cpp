@@ -15,8 +15,8 @@ double hidden_of(HfConfig& in) { return in.number({"hidden_size", "d_model"}); }
 
 }  // namespace
 
-/// Mamba-1: in_proj h -> 2 d; a convolution a channel; x_proj d -> r + 2 N gives dt, B and C; dt_proj r -> d;
-/// A (d x N), D (d); out_proj d -> h. State: N values a channel.
+/// Mamba-1: in_proj h -> 2 d; a convolution per channel; x_proj d -> r + 2 N gives dt, B and C; dt_proj r -> d;
+/// A (d x N), D (d); out_proj d -> h. State: N values per channel.
 StateLayer read_mamba1_layer(HfConfig& in) {
   const double hidden = hidden_of(in);
   const bool jamba = in.model_type() == "jamba";  // there intermediate_size is the feed-forward's
@@ -44,7 +44,7 @@ StateLayer read_mamba1_layer(HfConfig& in) {
 }
 
 /// Mamba-2: in_proj h -> 2 d + 2 G N + H gives gate, x, B, C and dt; a convolution over x, B, C; a scalar A, D and dt
-/// bias a head; a gated norm; out_proj d -> h. State: head_dim x N a head.
+/// bias per head; a gated norm; out_proj d -> h. State: head_dim x N per head.
 StateLayer read_mamba2_layer(HfConfig& in) {
   const double hidden = hidden_of(in);
   const double dim = in.number({"mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim", "headdim"}, 64);
@@ -72,7 +72,7 @@ StateLayer read_mamba2_layer(HfConfig& in) {
 }
 
 /// Gated delta net (Yang et al. 2024) as in Qwen3-Next: projections to q, k (key heads) and v, z (value heads) and to
-/// beta and the decay, one each a value head; a convolution over q, k, v; a norm of the output a head. State:
+/// beta and the decay, one of each per value head; a convolution over q, k, v; a norm of the output per head. State:
 /// key_dim x value_dim a value head.
 StateLayer read_gated_delta_layer(HfConfig& in) {
   const double key_heads = in.number({"linear_num_key_heads"}, 16);
@@ -115,7 +115,7 @@ StateLayer read_convolution_layer(HfConfig& in) {
 
 /// RG-LRU (De et al. 2024, arXiv:2402.19427): two projections h -> r, a convolution of one of them, input and
 /// recurrence gates of block-diagonal matrices, a recurrence a channel, its product with the other one under GELU, r ->
-/// h; all with biases (transformers, modeling_recurrent_gemma.py). State: a value a channel in fp32.
+/// h; all with biases (transformers, modeling_recurrent_gemma.py). State: a value per channel in fp32.
 StateLayer read_rg_lru_layer(HfConfig& in) {
   const double hidden = hidden_of(in);
   const double width = in.number({"lru_width"}, hidden), taps = in.number({"conv1d_width"}, 4);
@@ -133,8 +133,8 @@ StateLayer read_rg_lru_layer(HfConfig& in) {
   return layer;
 }
 
-/// S4 (Gu et al. 2021, arXiv:2111.00396): a linear recurrence a channel, the same for every token, over N / 2 complex
-/// states that are N values; then GELU and h -> 2 h, one half of which gates the other. Parameters a channel, in real
+/// S4 (Gu et al. 2021, arXiv:2111.00396): a linear recurrence per channel, the same for every token, over N / 2 complex
+/// states that are N values; then GELU and h -> 2 h, one half of which gates the other. Parameters per channel, in real
 /// values: the diagonal, its low-rank correction, B and C of N each, a time step and D. S4D (arXiv:2206.11893) has the
 /// diagonal and C alone.
 StateLayer read_s4_layer(HfConfig& in) {
@@ -160,8 +160,8 @@ double rwkv7_rank(HfConfig& in, Names names, double scale, double power) {
 }
 
 /// RWKV: projections of tokens mixed with the one before them (two windows of h), and a state.
-///   4      r, k, v, o; three values a channel                        arXiv:2305.13048
-///   5, 6   r, k, v, g, o; d x d a head; 6 mixes and decays by the    arXiv:2404.05892; transformers' port in
+///   4      r, k, v, o; three values per channel                      arXiv:2305.13048
+///   5, 6   r, k, v, g, o; d x d per head; 6 mixes and decays by the  arXiv:2404.05892; transformers' port in
 ///          token, by low-rank matrices of 32 and 64                  RWKV/rwkv-6-world-1b6, modeling_rwkv6.py
 ///   7      r, k, v, o; the delta rule; decay, rate, value and gate   arXiv:2503.14456; fla, layers/rwkv7.py
 ///          by low-rank matrices
@@ -200,7 +200,7 @@ StateLayer read_rwkv_layer(HfConfig& in, int version, bool first) {
   return layer;
 }
 
-/// Lightning attention (Qin et al. 2024): linear attention with a fixed decay a head; q, k, v and an output gate are
+/// Lightning attention (Qin et al. 2024): linear attention with a fixed decay per head; q, k, v and an output gate are
 /// all heads x head_dim wide; the output is normed. State: head_dim x head_dim a head, in fp32.
 StateLayer lightning_layer(const GroupedAttention& attention) {
   const double width = attention.heads * attention.head_dim;

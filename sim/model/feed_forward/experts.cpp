@@ -43,7 +43,7 @@ class ExpertModel final : public FeedForwardModel {
   bool add_exchange(OperatorList& list, double count, const BlockTokens& rows) const override;
 
  private:
-  /// Of the routed experts' inputs and outputs.
+  /// Width of the routed experts' inputs and outputs.
   double width(double hidden) const { return f_.latent > 0 ? f_.latent : hidden; }
   DenseFeedForward shared() const { return {.inter = f_.shared_inter, .gated = f_.gated, .bias = f_.bias}; }
   DenseFeedForward dense() const { return {.inter = f_.dense_inter, .gated = f_.gated, .bias = f_.bias}; }

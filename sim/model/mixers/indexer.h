@@ -10,7 +10,7 @@ namespace roofcast {
 ///   mean of min(P + i, most) over i = 1..q.
 double mean_visible(double before, double query, double most);
 
-/// All heads are on every GPU, over one key of `dim` fp8 values a token. Without heads there is no indexer, and its
+/// All heads are on every GPU, over one key of `dim` fp8 values per token. Without heads there is no indexer, and its
 /// functions add nothing.
 struct Indexer {
   double heads = 0, dim = 0;

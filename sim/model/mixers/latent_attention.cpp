@@ -1,4 +1,4 @@
-// Multi-head latent attention: one latent a token is cached for all heads (DeepSeek-V2, 2024).
+// Multi-head latent attention: one latent per token is cached for all heads (DeepSeek-V2, 2024).
 
 #include <algorithm>
 #include <cmath>
@@ -171,7 +171,7 @@ LatentHeads LatentModel::heads_on_gpu(const OperatorContext& c) const {
 
 /// Decode absorbs kv_b: q_nope (nope) -> latent before the attention, latent -> value after it, a head at a time:
 ///   work = 2 T heads latent nope, 2 T heads latent value
-/// Written as one product whose weights are all heads' together; the second one's own input, a latent a head, is
+/// Written as one product whose weights are all heads' together; the second one's own input, a latent per head, is
 /// booked with its output. Engines keep the two in 16 bit.
 void LatentModel::add_absorbed_projections(OperatorList& list, const LatentHeads& heads, double count,
                                            double tokens) const {

@@ -1,4 +1,4 @@
-// Mixers with a constant state a sequence: Mamba, gated delta net, lightning attention, short convolution.
+// Mixers with a constant state per sequence: Mamba, gated delta net, lightning attention, short convolution.
 
 #include <fmt/format.h>
 
