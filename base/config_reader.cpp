@@ -107,7 +107,9 @@ bool contains(const std::vector<std::string>& keys, std::string_view key) {
 }
 
 void note(std::vector<std::string>& keys, std::string_view key) {
-  if (!contains(keys, key)) keys.emplace_back(key);
+  if (contains(keys, key)) return;
+  if (keys.empty()) keys.reserve(16);  // as many as most maps have
+  keys.emplace_back(key);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <cstring>
 
 namespace roofcast {
 namespace {
@@ -28,6 +30,16 @@ std::size_t sequence_length(std::string_view text) {
   return 0;
 }
 
+/// Whether the first eight bytes all lie between 0x20 and 0x7e: no highest bit is set in them, nor by adding 1, nor by
+/// the borrow of subtracting 0x20.
+bool eight_are_plain(std::string_view text) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  std::uint64_t bytes = 0;
+  if (text.size() < sizeof bytes) return false;
+  std::memcpy(&bytes, text.data(), sizeof bytes);
+  return (((bytes - 0x20 * kOnes) | (bytes + kOnes) | bytes) & 0x80 * kOnes) == 0;
+}
+
 /// The code unit of a \uXXXX at `at`, or -1.
 int escaped_unit(std::string_view text, std::size_t at) {
   if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return -1;
@@ -42,7 +54,7 @@ int escaped_unit(std::string_view text, std::size_t at) {
 std::optional<TextFault> find_text_fault(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] >= 0x20 && text[at] < 0x7f) {  // most of every text
-      ++at;
+      at += eight_are_plain(text.substr(at)) ? 8 : 1;
       continue;
     }
     const auto byte = static_cast<unsigned char>(text[at]);

@@ -88,10 +88,12 @@ std::optional<AdapterPart> StepModel::State::adapter_part(const StepBatch& batch
 }
 
 /// Steps that only decode make up most of a simulation and differ only in their contexts.
+bool StepModel::State::alike(const StepBatch& batch) const {
+  return batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0 && !adapters;
+}
+
 const StepTotal& StepModel::State::without_mixers(const StepBatch& batch) {
-  const bool alike =
-      batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0 && !adapters;
-  if (!alike) return other_ = priced_without_mixers(batch);
+  if (!alike(batch)) return other_ = priced_without_mixers(batch);
   const auto decodes = static_cast<std::size_t>(batch.decodes);
   StepTotal& total = decodes_.at(decodes, [&] { return priced_without_mixers(batch); });
   total.mixers.mean_context = batch.decode_context / batch.decodes;
@@ -134,7 +136,7 @@ void StepModel::State::overlap(StepTotal& total, const TokenPart& tokens, int ba
 
 StepTotal StepModel::State::total(const StepBatch& whole) {
   const StepBatch batch = encoding.of_decoder(whole);
-  StepTotal total = without_mixers(batch);
+  StepTotal total = alike(batch) ? without_mixers(batch) : priced_without_mixers(batch);
   const double without = total.sum.seconds;
   for_each_mixer_part(
       total.mixers, batch.query_len, total.host.gap,
@@ -214,6 +216,12 @@ double StepModel::State::decode_seconds(const StepBatch& batch, const StepTotal&
                   .query_len = query_len,
                   .mean_context = fixed.mixers.mean_context,
                   .gap = fixed.host.gap};
+  if (steps == 1 && !fixed.overlap) {  // the most common question
+    const DecodePlace at = parts.place(part);
+    add(at, 1.0, batches, 0.0);
+    const double least = fixed.host.least(fixed.sum.launches + batches * at.low.launches);
+    return std::max(fixed.sum.seconds + batches * at.seconds(part), least) + fixed.host.before;
+  }
   double seconds = 0;
   for (double left = steps; left > 0;) {
     const DecodePlace at = parts.place(part);

@@ -36,6 +36,7 @@ struct StepModel::State {
   StepTotal total(const StepBatch& batch);
   /// All that does not depend on contexts. It is kept until another batch is asked for.
   const StepTotal& without_mixers(const StepBatch& batch);
+  bool alike(const StepBatch& batch) const;  ///< a step whose without_mixers() is known by its batch alone
   /// `steps` decode steps that begin with `first`, whose without_mixers() is `fixed`.
   StepCost decode_run(const StepBatch& first, const StepTotal& fixed, std::int64_t steps);
   template <class Add>

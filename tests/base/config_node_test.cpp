@@ -5,6 +5,8 @@
 #include <chrono>
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "tests/base/messages.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/measured_data.h"
@@ -179,6 +181,15 @@ TEST_CASE("parse: bytes that are no text") {
   CHECK(refused("a: 1\nb: \0\n"sv) == "c.yaml:2:4: control character 0x00 in the text");
   CHECK(refused("a: \x04 b\n") == "c.yaml:1:4: control character 0x04 in the text");
   CHECK(refused("a: 1\rb: 2") == "c.yaml:1:5: control character 0x0d in the text");  // alone it ends no line
+  const std::string plain = "a: ' ~ ~ ~ ~ ~ ~ ~ ~ ~'";  // the first and the last printable character
+  CHECK(refused(plain).empty());
+  for (const char control : {'\x01', '\x1f', '\x7f'}) {
+    for (std::size_t at = 4; at + 1 < plain.size(); ++at) {
+      std::string text = plain;
+      text[at] = control;
+      CHECK(refused(text) == fmt::format("c.yaml:1:{}: control character 0x{:02x} in the text", at + 1, control));
+    }
+  }
   CHECK(refused("a: \xff\n") == "c.yaml:1:4: not UTF-8 text: byte 0xff");
   CHECK(refused("a: \xC3") == "c.yaml:1:4: not UTF-8 text: byte 0xc3");
   CHECK(refused("a: \xE0\x80\x80") != "");      // overlong
