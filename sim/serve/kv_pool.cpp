@@ -120,12 +120,9 @@ void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hi
   hit.tokens = static_cast<int>(found);
 }
 
-/// Blocks after those. The caches of all layers end at a block's end; a block that is only partly cached is found
-/// nowhere else.
+/// Blocks after those.
 void KvPool::look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
-  const std::size_t first = prefix.begun(hit.tokens);
-  if (first > 0 && prefix.end(first - 1) != hit.tokens) return;
-  const KvTiers::Found found = tiers_.look_up(std::span(prefix.hashes).subspan(first), most - hit.tokens);
+  const KvTiers::Found found = tiers_.look_up(prefix, hit.tokens, most);
   hit.host += found.bytes;
   hit.host_tokens += static_cast<int>(found.tokens);
   hit.tier_tokens = static_cast<int>(found.tokens);
