@@ -7,6 +7,7 @@
 #include "sim/serve/lane.h"
 #include "sim/serve/replica.h"
 #include "sim/serve/simulation.h"
+#include "sim/serve/turn_order.h"
 
 namespace roofcast {
 
@@ -63,6 +64,8 @@ class Simulation {
   void send(const Request& request, SimTime now);
   void send_next(int session, SimTime now);
   void user_goes_on(int session, SimTime now, SimTime from);
+  void send_turn(const Request& request, SimTime now);
+  void turn_ended(int session, SimTime now);
   void arrive(SimTime now);
   void run_replica(int index, SimTime now);
   void finish(const Replica::Ended& ended, SimTime now);
@@ -119,8 +122,10 @@ class Simulation {
   Collector collector_;
   RequestTable requests_;
   std::vector<std::optional<TokenBuckets>> limits_;  ///< by client
-  std::vector<SampleFamily> families_;               ///< by LiveRequest::family
-  std::vector<std::vector<int>> family_outputs_;     ///< of the sequences that each is still to fork
+  bool holds_turns_;                                 ///< sessions of an open load go on when their turns have ended
+  TurnOrder turns_;
+  std::vector<SampleFamily> families_;            ///< by LiveRequest::family
+  std::vector<std::vector<int>> family_outputs_;  ///< of the sequences that each is still to fork
   std::vector<std::int32_t> free_families_;
   EventQueue events_;
   Random think_;
