@@ -303,12 +303,15 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   return estimate(model, r);
 }
 
-Estimate estimate(StepModel& model, const EstimateRequest& r) {
+Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   const Deployment& d = model.deployment();
+  Estimate e;
+  e.request = asked;
+  if (d.fidelity != Fidelity::kIdeal) e.request.batch = std::clamp(asked.batch, 1, std::max(1, d.seats()));
+  e.waiting = asked.batch - e.request.batch;
+  const EstimateRequest& r = e.request;
   check_size(d, r);
   check_positions(d, r);
-  Estimate e;
-  e.request = r;
   e.memory = memory_of(d, r);
   e.prefill = prefill_all(model, r, e.prefill_steps);
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
@@ -326,7 +329,11 @@ Estimate estimate(StepModel& model, const EstimateRequest& r) {
   e.tpot_interval =
       interval_of(e.tpot, together(kernel_spread(relative_spread(e.decode, d, e.decode.time)), system.tpot));
   e.expert_balance = balance_of(d, r);
-  e.steady = steady_load(model, r);
+  e.no_steady = why_no_steady_load(d, r);
+  if (e.no_steady.empty() && d.fidelity != Fidelity::kIdeal) {
+    e.steady = steady_load(model, r);
+    if (!e.steady) e.no_steady = "prompts gather behind steps that the host launches slowly, which simulate plays";
+  }
   const double tokens_per_step = r.speculation.active() ? AcceptanceLaw(r.speculation).mean_tokens() : 1.0;
   e.output_tokens_per_s = r.replicas * r.batch * tokens_per_step / e.decode.time.base();
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();

@@ -55,7 +55,8 @@ struct EstimateCost {
 };
 
 struct Estimate {
-  EstimateRequest request;
+  EstimateRequest request;  ///< what is priced: its batch is at most what the engine runs at a time
+  int waiting = 0;          ///< sequences of the batch asked for beyond that
   EstimateMemory memory;
   StepBreakdown prefill, decode;
   double prefill_steps = 1;
@@ -63,8 +64,8 @@ struct Estimate {
   Interval ttft_interval, tpot_interval;
   std::optional<SpeculationEstimate>
       speculation;  ///< tpot and decode then hold its rounds: drafts and the verifying step
-  std::optional<SteadyLoad>
-      steady;  ///< not without a cache, with speculation, of more than fits at a time or at a `context`
+  std::optional<SteadyLoad> steady;
+  std::string no_steady;  ///< why there is none
   std::optional<ExpertBalance> expert_balance;  ///< of a model with experts on several GPUs
   double output_tokens_per_s = 0;               ///< of all replicas, while decoding at the step above
   double request_tokens_per_s = 0;              ///< output tokens over the whole latency, prefill included
@@ -73,7 +74,8 @@ struct Estimate {
 
 /// Prompts are prefilled together, in chunks of the engine's token budget (one pass when ideal); then every
 /// sequence decodes to its end. Without a KV cache each step is a prefill of all tokens so far. Speculation is priced
-/// at the context of the decode step, and its drafter reads the prompt too, unless it is part of the target.
+/// at the context of the decode step, and its drafter reads the prompt too, unless it is part of the target. Of a batch
+/// larger than the engine runs at a time, those that run first are priced; the others wait (Estimate::waiting).
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& request);
 /// The same, with what the model priced before.
 Estimate estimate(StepModel& model, const EstimateRequest& request);

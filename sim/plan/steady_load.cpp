@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "sim/serve/scheduler.h"
 
 namespace roofcast {
@@ -267,12 +269,7 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const Deployment& d = model.deployment();
   const EngineSpec& e = d.engine;
   const double ranks = d.sharding.attention_dp, n = r.batch / ranks, o = r.output_tokens;
-  const double length = r.prompt_tokens + o, room = d.memory.max_batch(length, e.block_size) * ranks;
-  if (r.context || d.fidelity == Fidelity::kIdeal || d.memory.infeasible || r.speculation.active() || !e.kv_cache ||
-      d.model.attends_to_encoder() || r.batch > room || r.batch > d.seats() || r.output_tokens < 2 ||
-      !make_scheduler(e.scheduler)->continuous()) {
-    return std::nullopt;
-  }
+  if (d.fidelity == Fidelity::kIdeal || !why_no_steady_load(d, r).empty()) return std::nullopt;
   const double budget =
       e.chunked_prefill ? e.max_num_batched_tokens : std::max(e.max_num_batched_tokens, r.prompt_tokens);
   Users u{.users = static_cast<double>(r.batch),
@@ -326,7 +323,22 @@ std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& r
   const double tpot = (cycle - first) / (alone ? o - 1 : steps - own_steps);
   return SteadyLoad{.tpot = Seconds(tpot * free / rate),
                     .output_tokens_per_s = r.replicas * rate,
-                    .front_end_share = queues() ? 1.0 : rate / most};
+                    .front_end_share = queues() ? 1.0 : std::max(rate / most, taken_in / (cycle + outside))};
+}
+
+std::string why_no_steady_load(const Deployment& d, const EstimateRequest& r) {
+  const EngineSpec& e = d.engine;
+  const double length = static_cast<double>(r.prompt_tokens) + r.output_tokens;
+  if (r.context) return "--context prices one decode step, a steady load needs whole requests";
+  if (r.speculation.active()) return "with speculation only simulate plays it";
+  if (!e.kv_cache) return "without a KV cache only simulate plays it";
+  if (d.model.attends_to_encoder()) return "of an encoder-decoder only simulate plays it";
+  if (!make_scheduler(e.scheduler)->continuous()) return fmt::format("{} runs static batches", e.name);
+  if (r.output_tokens < 2) return "with one output token nothing decodes";
+  if (d.memory.infeasible || r.batch > d.memory.max_batch(length, e.block_size) * d.sharding.attention_dp)
+    return "the batch does not fit";
+  if (r.batch > d.seats()) return fmt::format("{} runs {} sequences at a time", e.name, d.seats());
+  return "";
 }
 
 }  // namespace roofcast

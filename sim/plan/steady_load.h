@@ -23,4 +23,7 @@ namespace roofcast {
 /// prompts in a step, which is 1 + Poisson((n - 1) / S) in those that a user's own prompt is in.
 std::optional<SteadyLoad> steady_load(StepModel& model, const EstimateRequest& request);
 
+/// Why there is none whatever the steps take, in a few words; empty where there is one, unless prompts gather.
+std::string why_no_steady_load(const Deployment& deployment, const EstimateRequest& request);
+
 }  // namespace roofcast

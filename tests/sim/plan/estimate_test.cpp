@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "sim/plan/power.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/usual_lengths.h"
@@ -229,4 +231,65 @@ TEST_CASE("estimate: a front end of several servers takes in so many prompts at 
   REQUIRE(e.steady.has_value());
   CHECK(e.steady->output_tokens_per_s <= 100 * 1.000001);
   CHECK(e.steady->front_end_share == 1.0);
+}
+
+namespace {
+
+EstimateRequest request_of(int batch, int prompt, int output) {
+  EstimateRequest r;
+  r.batch = batch;
+  r.prompt_tokens = prompt;
+  r.output_tokens = output;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("a batch beyond what the engine runs at a time is priced as those that run") {
+  const auto of = [](const std::string& scenario, int batch) {
+    const auto d = read_scenario(parse_config_text(scenario, "test.yaml"), Fidelity::kCalibrated).deployment;
+    return estimate(d, request_of(batch, 128, 128));
+  };
+  const std::string eight = "{model: llama-3.1-8b, gpu: h100-sxm, engine: {name: vllm, max_num_seqs: 8}}";
+  const Estimate some = of(eight, 8), more = of(eight, 64);
+  CHECK(some.waiting == 0);
+  CHECK(more.waiting == 56);
+  CHECK(more.request.batch == 8);
+  CHECK(more.output_tokens_per_s == some.output_tokens_per_s);
+  CHECK(more.tpot == some.tpot);
+  CHECK(more.cost.joules_per_output_token == some.cost.joules_per_output_token);
+  CHECK(more.cost.usd_per_million_output_tokens == some.cost.usd_per_million_output_tokens);
+  CHECK(more.memory.cache == some.memory.cache);
+  REQUIRE(more.steady);
+  // Each of four ranks runs eight.
+  const Estimate ranks =
+      of("{model: qwen3-30b-a3b, gpu: h100-sxm, parallelism: {attention_dp: 4, ep: 4}, engine: {name: vllm, "
+         "max_num_seqs: 8}}",
+         40);
+  CHECK(ranks.request.batch == 32);
+  CHECK(ranks.waiting == 8);
+  const auto ideal = read_scenario(parse_config_text(eight, "test.yaml"), Fidelity::kIdeal).deployment;
+  CHECK(estimate(ideal, request_of(64, 128, 128)).request.batch == 64);  // the lectures' arithmetic knows no engine
+}
+
+TEST_CASE("where no steady load is given the reason is") {
+  const auto of = [](const std::string& more, EstimateRequest r) {
+    const auto d = read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm" + more + "}", "test.yaml"),
+                                 Fidelity::kCalibrated);
+    r.speculation = d.serving.speculation;
+    const Estimate e = estimate(d.deployment, r);
+    CHECK(e.steady.has_value() == e.no_steady.empty());
+    return e.no_steady;
+  };
+  const EstimateRequest few = request_of(4, 1024, 128);
+  EstimateRequest at_context = few;
+  at_context.context = 500;
+  CHECK(of("", few) == "");
+  CHECK(of("", at_context).find("--context") == 0);
+  CHECK(of("", request_of(4, 1024, 1)) == "with one output token nothing decodes");
+  CHECK(of(", engine: hf-transformers", few) == "hf-transformers runs static batches");
+  CHECK(of(", engine: {name: vllm, kv_cache: false}", few) == "without a KV cache only simulate plays it");
+  CHECK(of(", speculation: {method: eagle, num_speculative_tokens: 3}", few) ==
+        "with speculation only simulate plays it");
+  CHECK(of("", request_of(200, 100000, 128)) == "the batch does not fit");
 }
