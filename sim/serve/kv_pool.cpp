@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/serve/traces.h"
+#include "sim/step/region.h"
 
 namespace roofcast {
 namespace {
@@ -20,11 +21,6 @@ std::uint64_t window_key(std::uint64_t hash, std::size_t w) { return mix_bits(ha
 std::uint64_t state_key(const PrefixBlocks& prefix, std::int64_t tokens) {
   const std::uint64_t hash = prefix.hashes[prefix.begun(tokens) - 1];
   return mix_bits(~hash + static_cast<std::uint64_t>(tokens));
-}
-
-std::int64_t contiguous_tokens(const Deployment& d) {
-  if (d.engine.max_model_len > 0) return d.engine.max_model_len;
-  return d.model.max_context > 0 ? static_cast<std::int64_t>(d.model.max_context) : 2048;
 }
 
 std::int64_t capacity_of(const Deployment& d) {
@@ -48,7 +44,8 @@ bool finds_prefixes(const Deployment& d, const KvLayout& layout) {
 }  // namespace
 
 KvPool::KvPool(const Deployment& d, const SharedTiers& shared)
-    : layout_(d.engine.kv_cache ? d.memory.pooled() : CacheLayout{}, d.engine.block_size, contiguous_tokens(d)),
+    : layout_(d.engine.kv_cache ? d.memory.pooled() : CacheLayout{}, d.engine.block_size,
+              static_cast<std::int64_t>(region_tokens(d))),
       capacity_(capacity_of(d)),
       watermark_(static_cast<std::int64_t>(d.engine.watermark * static_cast<double>(capacity_))),
       state_step_(d.memory.layout.state_per_sequence > Bytes(0) ? state_step(d) : 0),

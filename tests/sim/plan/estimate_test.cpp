@@ -272,6 +272,29 @@ TEST_CASE("a batch beyond what the engine runs at a time is priced as those that
   CHECK(estimate(ideal, request_of(64, 128, 128)).request.batch == 64);  // the lectures' arithmetic knows no engine
 }
 
+TEST_CASE("an engine without blocks has room for regions of its longest request") {
+  const auto of = [](const std::string& engine, int batch) {
+    const auto d =
+        read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm, engine: {name: vllm, " + engine + "}}",
+                                        "test.yaml"),
+                      Fidelity::kCalibrated)
+            .deployment;
+    return std::pair(estimate(d, request_of(batch, 128, 128)), d);
+  };
+  // 131,072 tokens of 131,072 bytes: 17.2 GB each, of some 55 GB
+  const auto [whole, d] = of("block_size: 0", 100);
+  CHECK(whole.memory.max_batch == std::floor(d->memory.cache.base() / (131072.0 * 131072.0)));
+  CHECK(whole.memory.max_batch < 5);
+  CHECK(whole.request.batch == whole.memory.max_batch);
+  CHECK(whole.waiting == 100 - whole.request.batch);
+  CHECK(whole.memory.max_context == 131072);
+  const auto [small, e] = of("block_size: 0, max_model_len: 256", 100);
+  CHECK(small.memory.fits);
+  CHECK(small.memory.max_batch <= std::floor(e->memory.cache.base() / (256 * 131072.0)));  // buffers take some
+  CHECK(small.memory.max_batch > 1000);
+  CHECK(small.waiting == 0);
+}
+
 TEST_CASE("where no steady load is given the reason is") {
   const auto of = [](const std::string& more, EstimateRequest r) {
     const auto d = read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm" + more + "}", "test.yaml"),
