@@ -111,3 +111,15 @@ TEST_CASE("a run is written as a load generator's, and compared with itself") {
   CHECK(run_roofcast("simulate chat-70b-4xh100 --bench-format aiperf", Stream::kErr).out ==
         "--bench-format: needs --bench-out FILE\n");
 }
+
+TEST_CASE("a front end that is busy taking in prompts is said to bind") {
+  const auto result = run_roofcast(
+      "simulate configs/scenarios/samples-8b.yaml --set workload='{arrivals: {process: all_at_once}, requests: 50, "
+      "prompt_tokens: 2000, output_tokens: 1}' --set engine.host.request_time='280 ms' --set "
+      "engine.host.prompt_token_time='10 us' --set engine.api_servers=1",
+      Stream::kOut);
+  CHECK(result.status == 0);
+  // 280 ms + 2000 x 10 us = 300 ms each, one after another
+  CHECK(result.out.find("% taking in prompts: it binds, not the GPUs. One server takes 300 ms for a prompt") !=
+        std::string::npos);
+}
