@@ -41,11 +41,11 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
       observer_(observer),
       lane_(lane),
       collector_(options.objectives, observer),
-      holds_turns_(has_open_sessions(workload)),
       think_(Random(options.seed).fork(1001)),
       front_(options.router),
       decode_(options.router),
       stop_sending_(std::numeric_limits<std::int64_t>::max()) {
+  if (has_open_sessions(workload)) turns_.emplace();
   collector_.metrics().clients.resize(workload.clients.size());
   collector_.limit_clients(options.client_objectives);
   const auto limit = [&](const WorkloadSpec& w) {
@@ -191,17 +191,13 @@ bool Simulation::can_serve(const Request& request) {
 
 void Simulation::arrive(SimTime now) {
   if (lane_ != nullptr) sent_ = lane_->number;
-  send_turn(next_, now);
+  send(next_, now);
   exhausted_ = !source_.next(next_);
   if (!exhausted_) events_.push(SimTime::of(next_.arrival), Kind::kArrival);
 }
 
-void Simulation::send_turn(const Request& request, SimTime now) {
-  if (!holds_turns_ || turns_.admits(request)) send(request, now);
-}
-
 void Simulation::turn_ended(int session, SimTime now) {
-  for (const Request& request : turns_.ended(session)) send_turn(request, now);
+  for (const Request& request : turns_->ended(session)) send(request, now);
 }
 
 void Simulation::send_next(int session, SimTime now) {
@@ -216,6 +212,7 @@ void Simulation::send_next(int session, SimTime now) {
 }
 
 void Simulation::send(const Request& request, SimTime now) {
+  if (turns_ && !turns_->admits(request)) return;
   const Slot slot = requests_.add(request);
   LiveRequest& live = requests_[slot];
   live.arrival = now;
@@ -256,7 +253,7 @@ void Simulation::refuse(Slot slot, SimTime now) {
   const int session = requests_[slot].session;
   requests_.remove(slot);
   if (closed()) events_.push(now + SimTime::of(kRefusal), Kind::kUser, session, users_);
-  if (holds_turns_ && session >= 0) events_.push(now + SimTime::of(kRefusal), Kind::kTurn, session);
+  if (turns_ && session >= 0) events_.push(now + SimTime::of(kRefusal), Kind::kTurn, session);
 }
 
 void Simulation::watch(Slot slot, SimTime now) {
@@ -527,7 +524,7 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
 /// In a closed loop with the next request; in an open load with the turn that waits for this one's answer.
 void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
   if (!closed()) {
-    if (!holds_turns_ || session < 0) return;
+    if (!turns_ || session < 0) return;
     return from <= now ? turn_ended(session, now) : events_.push(from, Kind::kTurn, session);
   }
   if (warmup_ends()) return;

@@ -15,10 +15,7 @@ namespace roofcast {
 class Pool final : public ReplicaView {
  public:
   Pool(const std::string& router) : router_(make_router(router)) {}
-  void add(Replica& replica) {
-    members_.push_back(&replica);
-    sample_ = &replica;
-  }
+  void add(Replica& replica) { members_.push_back(sample_ = &replica); }
   void remove(const Replica& replica) { std::erase(members_, &replica); }
   Replica& pick(const Request& request) { return *members_[static_cast<std::size_t>(router_->pick(request, *this))]; }
   bool can_serve(const LiveRequest& request) const { return sample_->can_serve(request); }
@@ -64,7 +61,6 @@ class Simulation {
   void send(const Request& request, SimTime now);
   void send_next(int session, SimTime now);
   void user_goes_on(int session, SimTime now, SimTime from);
-  void send_turn(const Request& request, SimTime now);
   void turn_ended(int session, SimTime now);
   void arrive(SimTime now);
   void run_replica(int index, SimTime now);
@@ -122,10 +118,9 @@ class Simulation {
   Collector collector_;
   RequestTable requests_;
   std::vector<std::optional<TokenBuckets>> limits_;  ///< by client
-  bool holds_turns_;                                 ///< sessions of an open load go on when their turns have ended
-  TurnOrder turns_;
-  std::vector<SampleFamily> families_;            ///< by LiveRequest::family
-  std::vector<std::vector<int>> family_outputs_;  ///< of the sequences that each is still to fork
+  std::optional<TurnOrder> turns_;                   ///< of an open load with sessions
+  std::vector<SampleFamily> families_;               ///< by LiveRequest::family
+  std::vector<std::vector<int>> family_outputs_;     ///< of the sequences that each is still to fork
   std::vector<std::int32_t> free_families_;
   EventQueue events_;
   Random think_;
