@@ -76,9 +76,10 @@ std::int64_t integer_of(const ConfigNode& node, std::string_view key, Range rang
   return value;
 }
 
+/// In quotes, too, as some configs of others are written (quoted_switches()).
 bool boolean_of(const ConfigNode& node, std::string_view key) {
-  if (!node.quoted && node.scalar == "true") return true;
-  if (!node.quoted && node.scalar == "false") return false;
+  if (node.scalar == "true") return true;
+  if (node.scalar == "false") return false;
   fail_value(node, key, "true or false");
 }
 

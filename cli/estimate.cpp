@@ -25,6 +25,8 @@ namespace po = boost::program_options;
 
 namespace {
 
+constexpr const char* kUsualImage = "1024x768";
+
 /// `--images N --image-size 1024x768`.
 std::vector<MediaSpec> media_of(const Options& options) {
   if (!options.has("images")) {
@@ -34,7 +36,7 @@ std::vector<MediaSpec> media_of(const Options& options) {
   MediaSpec pictures;
   pictures.count = static_cast<int>(options.integer("images", 1, 1000));
   pictures.mark = Mark{"--images", 0, 0};
-  const std::string size = options.text("image-size");
+  const std::string size = options.has("image-size") ? options.text("image-size") : std::string(kUsualImage);
   unsigned width = 0, height = 0;
   char rest = 0;
   if (std::sscanf(size.c_str(), "%5ux%5u%c", &width, &height, &rest) != 2 || width < 1 || height < 1)
@@ -86,8 +88,8 @@ int run_estimate(std::span<const std::string> arguments) {
       "context", po::value<std::string>(),
       "tokens in the cache at the decode step (default: prompt + half of the output)")(
       "images", po::value<std::string>(), "N: images in each prompt, besides its tokens")(
-      "image-size", po::value<std::string>(), "pixels of each, 1024x768")("no-kv-cache",
-                                                                          "every token recomputes the whole sequence");
+      "image-size", po::value<std::string>(), "pixels of each (default: 1024x768)")(
+      "no-kv-cache", "every token recomputes the whole sequence");
   if (!options.parse(arguments)) return kDone;
   for (const auto& [flag, word] : {std::pair{"model", "model"}, {"gpu", "GPU"}}) {
     if (!options.has(flag) && !options.has("set"))

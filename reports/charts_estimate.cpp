@@ -14,6 +14,9 @@
 namespace roofcast::reports {
 namespace {
 
+/// Sequences that the figures are of.
+double running(const Json& j) { return number_at(j, "batch").value_or(1) - number_at(j, "waiting").value_or(0); }
+
 const Json& operators_of(const Json& j) {
   static const Json none = Json::array();
   return j.contains("operators") && j["operators"].is_array() ? j["operators"] : none;
@@ -164,7 +167,7 @@ void add_breakdown(const Json& j, std::vector<Chart>& out) {
   c.caption = fmt::format(
       "Operators of all layers together, on one GPU. Prefill of {} prompts of {} tokens; one decode step of the same "
       "batch.",
-      tick_text(number_at(j, "batch").value_or(1)), tick_text(number_at(j, "prompt_tokens").value_or(0)));
+      tick_text(running(j)), tick_text(number_at(j, "prompt_tokens").value_or(0)));
   out.push_back(std::move(c));
 }
 
@@ -182,7 +185,7 @@ void add_memory(const Json& j, std::vector<Chart>& out) {
     for (std::size_t i = 0; i < 3; ++i) parts[i].x.push_back(*context), parts[i].y.push_back(bytes[i] / 1e9);
   }
   if (parts[0].x.size() < 2) return;
-  const double batch = number_at(j, "batch").value_or(1);
+  const double batch = running(j);
   Chart c{.id = "memory",
           .title = fmt::format("Memory of one GPU against context, batch {}", tick_text(batch)),
           .stacked = true};

@@ -116,7 +116,7 @@ std::string adapter_line(const Estimate& e, const Deployment& d) {
 /// What was asked, added to a record.
 void add_question(const Estimate& e, const Deployment& d, Json& out) {
   out.update(deployment_json(d));
-  out["batch"] = e.request.batch;
+  out["batch"] = e.request.batch + e.waiting;
   out["prompt_tokens"] = e.request.prompt_tokens;
   out["output_tokens"] = e.request.output_tokens;
 }
@@ -127,15 +127,25 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
   const EstimateRequest& r = e.request;
   std::vector<std::string> out;
   if (!e.memory.fits) out.push_back(e.memory.reason + (d.memory.infeasible ? what_would_fit(d) : ""));
-  if (d.fidelity != Fidelity::kIdeal && r.batch > d.seats())
-    out.push_back(fmt::format("a batch of {} is more than {} runs at a time ({}): the others would wait", r.batch,
-                              d.engine.name, d.seats()));
+  if (e.waiting > 0)
+    out.push_back(
+        fmt::format("a batch of {} is more than {} runs at a time ({}, {}): all figures are of {}, and the "
+                    "other {} wait until these have ended",
+                    r.batch + e.waiting, d.engine.name, r.batch,
+                    d.memory.places < d.engine.max_num_seqs ? "for which its cache has places" : "engine.max_num_seqs",
+                    r.batch, e.waiting));
   if (d.adapters) {
     const double named = AdapterHits(*d.adapters).named(sequences_of_rank(e, d));
     if (named > d.adapters->slots)
       out.push_back(fmt::format("{} sequences name about {:.0f} adapters, and {} have a slot: the others would wait",
                                 r.batch, named, d.adapters->slots));
   }
+  const int ranks = std::max(d.sharding.tp, d.sharding.ep), domain = d.gpu.node.fabric_domain;
+  if (ranks > domain && domain > d.gpu.node.gpus_per_node)  // of single nodes that is usual
+    out.push_back(
+        fmt::format("{} GPUs exchange data in every layer, and the NVLink domain of {} has {}: what leaves it "
+                    "passes the network",
+                    ranks, d.gpu.name, domain));
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   const double tokens =
       std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
@@ -217,8 +227,9 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
   std::string out = deployment_line(d) + "\n";
   if (e.request.replicas > 1)
     out += fmt::format("{} replicas; throughput and cost of all, times and memory of one\n", e.request.replicas);
-  out += fmt::format("batch {}, {} prompt tokens, {} output tokens\n", e.request.batch, e.request.prompt_tokens,
-                     e.request.output_tokens);
+  const std::string waiting = e.waiting > 0 ? fmt::format(" of {}, the others wait", e.request.batch + e.waiting) : "";
+  out += fmt::format("batch {}{}, {} prompt tokens, {} output tokens\n", e.request.batch, waiting,
+                     e.request.prompt_tokens, e.request.output_tokens);
   ResultVerdict verdict;
   verdict.add("", out);
   out.clear();
@@ -255,6 +266,7 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
 Json estimate_json(const Estimate& e, const Deployment& d) {
   Json out = result_head(ResultKind::kEstimate);
   add_question(e, d, out);
+  out["waiting"] = e.waiting;
   out["memory"] = memory_json(e.memory);
   if (d.adapters) {
     out["memory"]["adapter_bytes"] = d.memory.adapters.base();

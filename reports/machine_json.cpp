@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hw/kernels/gemm/gemm_kernel.h"
+#include "sim/step/region.h"
 
 namespace roofcast::reports {
 
@@ -28,12 +29,15 @@ nlohmann::ordered_json memory_by_context_json(const Deployment& d, double batch,
   const double room =
       d.memory.max_batch(context, d.engine.block_size) >= 1 ? d.memory.max_context(d.engine.block_size) / batch : 0;
   const double longest = std::max(2 * context, std::min(room * 1.35, 16 * context));
+  const CacheLayout& layout = d.memory.layout;
+  const auto held = [&](double tokens) {
+    return layout.sequence_bytes(d.engine.block_size > 0 ? tokens : std::max(tokens, region_tokens(d)));
+  };
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   constexpr int kSteps = 24;
   for (int i = 0; i <= kSteps; ++i) {
     const double tokens = longest * i / kSteps;
-    out.push_back(
-        {{"context_tokens", tokens}, {"kv_cache_bytes", batch * d.memory.layout.sequence_bytes(tokens).base()}});
+    out.push_back({{"context_tokens", tokens}, {"kv_cache_bytes", batch * held(tokens).base()}});
   }
   return out;
 }

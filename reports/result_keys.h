@@ -42,7 +42,7 @@ inline constexpr auto kEstimate =
          "machine.memory_bytes_per_s");
 inline constexpr auto kOperator =
     keys("phase", "name", "count", "flops", "bytes", "arithmetic_intensity", "time_us", "bound", "share");
-inline constexpr auto kSteps = keys("prefill.host_ms", "prefill.steps", "decode.host_ms");
+inline constexpr auto kSteps = keys("prefill.host_ms", "prefill.steps", "decode.host_ms", "waiting");
 inline constexpr auto kContext = keys("context_tokens", "kv_cache_bytes");
 inline constexpr auto kCalibratedMachine = keys("calibrated_flop_per_s", "calibrated_memory_bytes_per_s");
 inline constexpr auto kSpeculation =
@@ -128,7 +128,8 @@ inline constexpr auto kPointEstimate =
 inline constexpr auto kPointSimulation = keys("cancelled", "rejected");
 inline constexpr auto kPointFits = keys("fits");
 inline constexpr auto kPointError = keys("error");
-inline constexpr auto kPointReason = keys("reason"), kPointObjectives = keys("objectives_met");
+inline constexpr auto kPointReason = keys("reason"), kPointWaiting = keys("waiting"),
+                      kPointObjectives = keys("objectives_met");
 inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"", kSweptName, Presence::kSometimes},
                                          KeyGroup{"points[].", kPoint},
@@ -140,6 +141,7 @@ inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"points[].result.", kSaturated, Presence::kTogether},
                                          KeyGroup{"points[].result.", kLatencies, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointReason, Presence::kTogether},
+                                         KeyGroup{"points[].result.", kPointWaiting, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointObjectives, Presence::kTogether},
                                          KeyGroup{"points[].result.", kTokenPrices, Presence::kSometimes},
                                          KeyGroup{"points[].", kPointError, Presence::kTogether}};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/model/encoder.h"
+#include "sim/model/towers.h"
 
 namespace roofcast {
 namespace {
@@ -38,8 +39,8 @@ class Part {
 /// Widths under all their names.
 EncoderSpec widths(Part& in) {
   EncoderSpec e;
-  e.layers = in.number({"depth", "num_hidden_layers", "vt_num_hidden_layers", "encoder_layers"}, 0);
-  e.hidden = in.number({"embed_dim", "hidden_size", "vt_hidden_size", "d_model"}, 0);
+  e.layers = in.number({"depth", "num_hidden_layers", "vt_num_hidden_layers", "encoder_layers", "layers"}, 0);
+  e.hidden = in.number({"embed_dim", "hidden_size", "vt_hidden_size", "d_model", "width"}, 0);
   e.heads = in.number({"num_heads", "num_attention_heads", "vt_num_attention_heads", "encoder_attention_heads"}, 16);
   const double ratio = in.number({"mlp_ratio"}, 4);
   e.inter = in.number({"intermediate_size", "vt_intermediate_size", "encoder_ffn_dim"}, ratio * e.hidden);
@@ -72,7 +73,7 @@ void read_qwen(Part& in, EncoderSpec& e) {
   const bool third = e.name.starts_with("qwen3");  // Qwen3-VL and Qwen3.5
   e.least = third ? 64 : 4;
   e.around = 2;  // <|vision_start|> <|vision_end|>
-  e.gated = e.name == "qwen2_5_vl";
+  e.gated = e.name == "qwen2_5_vl" || e.name == "qwen2_5_omni_vision_encoder";
   e.projectors = 1.0 + static_cast<double>(in.length_of("deepstack_visual_indexes"));
   merge_patches(e);
   // qwen_vl_utils/vision_process.py, fetch_video: 128 to 768 tokens of two frames, and of all frames nine tenths of
@@ -150,6 +151,15 @@ void read_clip(EncoderSpec& e) {
   project(e);
 }
 
+/// processing_paligemma.py: a square of image_size, a token for each patch, through one product
+/// (PaliGemmaMultiModalProjector). Text follows at once.
+void read_paligemma(EncoderSpec& e) {
+  e.rule = Rule::kFixed;
+  const double side = e.patch > 0 ? std::floor(e.image_size / e.patch) : 0;
+  e.most = side * side;
+  e.projector_in = e.hidden;
+}
+
 /// Reads what is known of a vision_config; else says what is not.
 std::string read_pictures(Part& in, ConfigReader& outer, EncoderSpec& e) {
   const std::string whole = outer.text("model_type", "");
@@ -157,7 +167,7 @@ std::string read_pictures(Part& in, ConfigReader& outer, EncoderSpec& e) {
     return outer.has(key) ? outer.number(key, kAtLeastOne) : otherwise;
   };
   if (e.name.starts_with("qwen2_vl") || e.name.starts_with("qwen2_5_vl") || e.name.starts_with("qwen3_vl") ||
-      e.name.starts_with("qwen3_5")) {
+      e.name.starts_with("qwen3_5") || e.name == "qwen2_5_omni_vision_encoder") {
     read_qwen(in, e);
   } else if (e.name.starts_with("llama4")) {
     read_llama4(in, e);
@@ -171,6 +181,8 @@ std::string read_pictures(Part& in, ConfigReader& outer, EncoderSpec& e) {
     read_moonvit(e, whole == "kimi_k3");
   } else if (e.name == "clip_vision_model" && whole == "llava") {
     read_clip(e);
+  } else if (whole == "paligemma") {
+    read_paligemma(e);
   } else {
     return fmt::format("sees by '{}', whose tokens per image are not known",
                        e.name.empty() ? (whole.empty() ? "vision_config" : whole) : e.name);
@@ -187,11 +199,12 @@ void read_whisper(EncoderSpec& e, double bins, double positions) {
   e.vectors = e.layers * (8.0 * e.hidden + e.inter) + (4.0 + positions) * e.hidden;
 }
 
-/// Qwen2-Audio halves Whisper's positions again, Voxtral joins four.
+/// Qwen2-Audio halves Whisper's positions again, as Qwen2.5-Omni does (modeling_qwen2_5_omni.py,
+/// _get_feat_extract_output_lengths); Voxtral joins four.
 std::string read_sounds(EncoderSpec& e, double bins) {
   read_whisper(e, bins, 1500);
   e.projector_in = e.hidden;
-  if (e.name == "qwen2_audio_encoder") {
+  if (e.name == "qwen2_audio_encoder" || e.name == "qwen2_5_omni_audio_encoder") {
     e.merge = 2;
     e.around = 2;
     return "";
@@ -226,18 +239,21 @@ Encoders read_encoders(HfConfig& in, double hidden) {
   }
   out.no_pictures = "has no image encoder (no vision_config)";
   out.no_sounds = "has no audio encoder (no audio_config)";
-  if (auto vision = in.outer().optional_child("vision_config")) {
+  const ConfigTree towers = part_with_towers(in.outer().whole());
+  ConfigReader nested(towers);
+  ConfigReader& outer = towers == in.outer().whole() ? in.outer() : nested;
+  if (auto vision = outer.optional_child("vision_config")) {
     Part part(std::move(*vision));
     EncoderSpec e = widths(part);
     e.name = part.text("model_type");
-    if (e.name.empty()) e.name = in.outer().text("model_type", "");  // Qwen2.5-VL's first configs say it there alone
+    if (e.name.empty()) e.name = outer.text("model_type", "");  // Qwen2.5-VL's first configs say it there alone
     e.output = hidden;
-    out.no_pictures = read_pictures(part, in.outer(), e);
+    out.no_pictures = read_pictures(part, outer, e);
     if (out.no_pictures.empty() && !complete(e)) out.no_pictures = "has a vision_config without layers, width or heads";
     if (out.no_pictures.empty()) out.pictures = e;
     part.done();
   }
-  if (auto audio = in.outer().optional_child("audio_config")) {
+  if (auto audio = outer.optional_child("audio_config")) {
     Part part(std::move(*audio));
     EncoderSpec e = widths(part);
     e.name = part.text("model_type");

@@ -25,7 +25,7 @@ const std::vector<Family>& families() {
       {"llama",
        {"llama",     "mistral",  "ministral", "ministral3", "mistral3", "yi",     "internlm2",
         "internlm3", "phi3",     "smollm3",   "exaone",     "seed_oss", "aquila", "olmo",
-        "Yi",        "baichuan", "internlm",  "ernie4_5",   "helium",   "bitnet"},
+        "Yi",        "baichuan", "internlm",  "ernie4_5",   "helium",   "bitnet", "llada"},
        "RMSNorm, rotary grouped-query attention, gated feed-forward",
        read_llama},
       {"qwen", {"qwen"}, "Qwen 1: biases on queries, keys and values, no shared heads", read_qwen},

@@ -269,9 +269,10 @@ ModelSpec start_model(HfConfig& in, const Traits& traits) {
   const double multiple = std::max(1.0, in.number({"pad_vocab_size_multiple"}, 1));
   model.vocabulary = std::ceil(model.vocabulary / multiple) * multiple;
   model.embedding_dim = in.number({"word_embed_proj_dim"}, model.hidden);
-  model.max_context = in.number({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, 0);
+  model.max_context = in.number(
+      {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "max_sequence_length"}, 0);
   model.max_context = in.number({"model_max_length"}, model.max_context);  // Command R; engines take it first
-  bool tied = in.flag({"tie_word_embeddings", "tie_embeddings"}, traits.tied);
+  bool tied = in.flag({"tie_word_embeddings", "tie_embeddings", "weight_tying"}, traits.tied);
   if (in.nested()) tied = in.outer().boolean("tie_word_embeddings", tied);
   model.tied_embedding = tied;
   model.head_bias = in.flag({"lm_head_bias"}, traits.head_bias);
@@ -285,7 +286,7 @@ GroupedAttention read_attention(HfConfig& in, const Traits& traits) {
   a.heads = traits.heads > 0 ? in.number(heads, traits.heads) : in.number(heads);
   if (a.heads < 1) in.fail("num_attention_heads", "must be at least 1");
   const bool multi_query = in.flag({"multi_query"}, false);
-  a.kv_heads = in.number({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num"},
+  a.kv_heads = in.number({"num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num", "n_kv_heads"},
                          multi_query ? 1.0 : (traits.kv_heads > 0 ? traits.kv_heads : a.heads));
   const double hidden = in.number({"hidden_size", "n_embd", "d_model", "dim"});
   a.head_dim = in.number({"head_dim", "attention_head_dim", "kv_channels"},
@@ -309,7 +310,7 @@ GroupedAttention read_attention(HfConfig& in, const Traits& traits) {
 DenseFeedForward read_dense(HfConfig& in, const Traits& traits) {
   DenseFeedForward f;
   const Names inter{"intermediate_size_mlp", "dense_intermediate_size", "intermediate_size", "ffn_dim", "n_inner",
-                    "ffn_hidden_size"};
+                    "ffn_hidden_size",       "mlp_hidden_size"};
   const double hidden = in.number({"hidden_size", "n_embd", "d_model", "dim"});
   if (traits.inter_factor <= 0 && !in.has(inter))
     in.fail("intermediate_size", "missing: the width of the feed-forward block");

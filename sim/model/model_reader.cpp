@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/quoted_switches.h"
 #include "base/text.h"
 #include "sim/model/derived_model.h"
 #include "sim/model/encoder.h"
@@ -14,6 +15,7 @@
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/pruned_layers.h"
+#include "sim/model/towers.h"
 
 namespace roofcast {
 
@@ -64,7 +66,7 @@ void refuse_other_models(HfConfig& in) {
 /// A tower that comes with the checkpoint takes memory, though text does not pass it: depth x (4 h^2 + 2 h i),
 /// attention and a feed-forward block a layer; 3 h i with a gate (SiLU; Pixtral).
 double tower_parameters(HfConfig& in, std::string_view config) {
-  auto vision = in.outer().optional_child(config);
+  auto vision = ConfigReader(part_with_towers(in.outer().whole())).optional_child(config);
   if (!vision) return 0.0;
   const auto first_of = [&](Names names) {
     for (std::string_view name : names) {
@@ -72,12 +74,49 @@ double tower_parameters(HfConfig& in, std::string_view config) {
     }
     return 0.0;
   };
-  const double depth = first_of({"depth", "num_hidden_layers", "vt_num_hidden_layers", "encoder_layers"});
-  const double hidden = first_of({"embed_dim", "hidden_size", "vt_hidden_size", "d_model"});
+  const double depth = first_of({"depth", "num_hidden_layers", "vt_num_hidden_layers", "encoder_layers", "layers"});
+  const double hidden = first_of({"embed_dim", "hidden_size", "vt_hidden_size", "d_model", "width"});
+  const double ratio = vision->has("mlp_ratio") ? vision->number("mlp_ratio", kAtLeastZero) : 4.0;
   const double inter = first_of({"intermediate_size", "vt_intermediate_size", "encoder_ffn_dim"});
   const bool gated = vision->text("hidden_act", "") == "silu" || vision->text("model_type", "") == "pixtral";
   vision->ignore_rest();
-  return depth * hidden * (4.0 * hidden + (gated ? 3.0 : 2.0) * (inter > 0 ? inter : 4.0 * hidden));
+  return depth * hidden * (4.0 * hidden + (gated ? 3.0 : 2.0) * (inter > 0 ? inter : ratio * hidden));
+}
+
+/// Parts of a checkpoint that are neither its language model nor a tower that is read, under their names in configs.
+constexpr std::array<std::string_view, 12> kOtherParts{
+    "talker_config", "token2wav_config", "code2wav_config", "embd_layer",  "audio_processor",       "img_processor",
+    "vision_lora",   "speech_lora",      "vision_tower",    "audio_tower", "speech_encoder_config", "vit_config"};
+
+/// Says what of the checkpoint is in neither the weights nor the work.
+void say_parts_left_out(HfConfig& in, ModelSpec& model) {
+  const ConfigTree whole = in.outer().whole(), towers = part_with_towers(whole);
+  std::vector<std::string> left_out;
+  for (const std::string_view key : kOtherParts) {
+    for (const ConfigTree& tree : {whole, towers}) {
+      const ConfigTree* part = tree->find(key);
+      if (part == nullptr || !*part || (*part)->kind == ConfigNode::Kind::kNull) continue;
+      left_out.emplace_back(key);
+      break;
+    }
+  }
+  if (!left_out.empty())
+    model.assumptions.push_back(
+        fmt::format("left out, in memory and in work: {}, other parts of the checkpoint", join(left_out, ", ")));
+}
+
+/// A tower takes memory, and what is not known of it is said. `unknown`: why it has no encoder.
+void add_tower(HfConfig& in, ModelSpec& model, const char* config, const std::optional<EncoderSpec>& encoder,
+               const std::string& unknown) {
+  const ConfigTree* written = part_with_towers(in.outer().whole())->find(config);
+  if (written == nullptr || !*written || (*written)->kind != ConfigNode::Kind::kMap) return;
+  const double parameters = encoder ? encoder_parameters(*encoder) : tower_parameters(in, config);
+  model.extra_parameters += parameters;
+  const char* tower = std::string_view(config) == "audio_config" ? "audio tower" : "vision tower";
+  const std::string size = parameters > 0
+                               ? fmt::format("about {:.2f} B parameters in memory, no work for text", parameters / 1e9)
+                               : std::string("left out, its config does not say how large it is");
+  model.assumptions.push_back(fmt::format("{}: {}{}", tower, size, encoder ? "" : "; it " + unknown));
 }
 
 bool is_size(double value) { return value >= 1.0 && value == std::floor(value); }
@@ -159,19 +198,15 @@ ModelSpec parse_model(const ConfigTree& document) {
   model.name = ours ? in.outer().text("name") : in.outer().text("_name_or_path", file_name);
   model.precision = read_checkpoint_precision(in, model);
   model.encoders = read_encoders(in, model.hidden);
-  const auto& [pictures, sounds, no_pictures, no_sounds] = model.encoders;
-  model.extra_parameters += sounds ? encoder_parameters(*sounds) : tower_parameters(in, "audio_config");
-  const double vision = pictures ? encoder_parameters(*pictures) : tower_parameters(in, "vision_config");
-  if (vision > 0) {
-    model.extra_parameters += vision;
-    model.assumptions.push_back(fmt::format("vision tower: about {:.2f} B parameters in memory, no work for text{}",
-                                            vision / 1e9, pictures ? "" : "; it " + no_pictures));
-  }
+  add_tower(in, model, "vision_config", model.encoders.pictures, model.encoders.no_pictures);
+  add_tower(in, model, "audio_config", model.encoders.sounds, model.encoders.no_sounds);
+  say_parts_left_out(in, model);
   check_model(model, in);
   model = without_pruned(model, in);
   model = without_wide_windows(model);
   in.finish(ours);
   for (const std::string& said : in.said()) model.assumptions.push_back(said);
+  for (const QuotedSwitch& found : quoted_switches(tree)) model.assumptions.push_back(text_of(found));
   model.unread = in.unread();
   refuse_lost_layers(model, in);
   return model;

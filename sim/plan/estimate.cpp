@@ -14,6 +14,7 @@
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
 #include "sim/step/memory_sum.h"
+#include "sim/step/region.h"
 
 namespace roofcast {
 namespace {
@@ -46,7 +47,9 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   const double tokens = longest(r), block = d.fidelity == Fidelity::kIdeal ? 1 : std::max(1, d.engine.block_size);
   // The lectures' arithmetic has no blocks, and a window holds no block that it only touches.
   const auto cached = [&](const CacheLayout& layout, double all) {
-    return d.fidelity == Fidelity::kIdeal ? layout.sequence_bytes(all) : layout.paged_bytes(all, block);
+    if (d.fidelity == Fidelity::kIdeal) return layout.sequence_bytes(all);
+    return d.engine.block_size > 0 ? layout.paged_bytes(all, block)
+                                   : layout.sequence_bytes(std::max(all, region_tokens(d)));
   };
   const double sequences = std::ceil(static_cast<double>(r.batch) / d.sharding.attention_dp);
   EstimateMemory m{.weights = plan.weights,
@@ -65,14 +68,12 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
     m.max_batch = d.sharding.attention_dp * most_that_fit(plan.max_batch(tokens, block),
                                                           [&](double n) { return fits(n, r.prompt_tokens, tokens); });
     m.max_context = most_that_fit(plan.max_context(block), [&](double n) { return fits(1, n, n); });
+    if (d.fidelity != Fidelity::kIdeal && d.engine.block_size == 0 && d.engine.kv_cache)
+      m.max_context = std::min(m.max_context, region_tokens(d));
   }
-  m.fits =
-      !plan.infeasible && fits(sequences, r.prompt_tokens, tokens) && (!d.engine.kv_cache || sequences <= plan.places);
+  m.fits = !plan.infeasible && fits(sequences, r.prompt_tokens, tokens);
   if (plan.infeasible) {
     m.reason = plan.infeasible->reason;
-  } else if (!m.fits && sequences > plan.places) {
-    m.reason = fmt::format("{} sequences, but {:.1f} GB set aside for their states have room for {:.0f}", r.batch,
-                           plan.states.in(kGigabyte), plan.places * d.sharding.attention_dp);
   } else if (!m.fits) {
     const Bytes buffers = std::max(Bytes(0), m.activations - plan.activations);
     m.reason = fmt::format("{} sequences of {:.0f} tokens do not fit {}: {}; {:.0f} sequences fit", r.batch, tokens,
@@ -303,12 +304,15 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   return estimate(model, r);
 }
 
-Estimate estimate(StepModel& model, const EstimateRequest& r) {
+Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   const Deployment& d = model.deployment();
+  Estimate e;
+  e.request = asked;
+  if (d.fidelity != Fidelity::kIdeal) e.request.batch = std::clamp(asked.batch, 1, std::max(1, d.seats()));
+  e.waiting = asked.batch - e.request.batch;
+  const EstimateRequest& r = e.request;
   check_size(d, r);
   check_positions(d, r);
-  Estimate e;
-  e.request = r;
   e.memory = memory_of(d, r);
   e.prefill = prefill_all(model, r, e.prefill_steps);
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));

@@ -45,7 +45,7 @@ struct SteadyLoad {
   std::string left_out;            ///< why there is none; else empty
   Seconds tpot{};                  ///< mean
   double output_tokens_per_s = 0;  ///< of all replicas, while every user waits for an answer
-  double front_end_share = 0;      ///< of the time for which the front end sends tokens
+  double front_end_share = 0;      ///< of the time for which the front end sends tokens, or takes in prompts
 };
 
 struct EstimateCost {
@@ -57,7 +57,8 @@ struct EstimateCost {
 };
 
 struct Estimate {
-  EstimateRequest request;
+  EstimateRequest request;  ///< what is priced: its batch is at most what the engine runs at a time
+  int waiting = 0;          ///< sequences of the batch asked for beyond that
   EstimateMemory memory;
   StepBreakdown prefill, decode;
   double prefill_steps = 1;
@@ -74,7 +75,8 @@ struct Estimate {
 
 /// Prompts are prefilled together, in chunks of the engine's token budget (one pass when ideal); then every
 /// sequence decodes to its end. Without a KV cache each step is a prefill of all tokens so far. Speculation is priced
-/// at the context of the decode step, and its drafter reads the prompt too, unless it is part of the target.
+/// at the context of the decode step, and its drafter reads the prompt too, unless it is part of the target. Of a batch
+/// larger than the engine runs at a time, those that run first are priced; the others wait (Estimate::waiting).
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& request);
 /// The same, with what the model priced before.
 Estimate estimate(StepModel& model, const EstimateRequest& request);

@@ -43,6 +43,7 @@ MetricsList metrics_of(const Estimate& e, const Deployment& d) {
       {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},
       {"usd_per_million_total_tokens", e.cost.usd_per_million_total_tokens},
       {"joules_per_output_token", e.cost.joules_per_output_token}};
+  if (e.waiting > 0) out.emplace_back("waiting", static_cast<double>(e.waiting));
   if (!e.memory.fits) out.emplace_back("reason", e.memory.reason);
   return out;
 }

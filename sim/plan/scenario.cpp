@@ -7,6 +7,7 @@
 
 #include "base/config_library.h"
 #include "base/config_release.h"
+#include "base/quoted_switches.h"
 #include "base/text.h"
 #include "hw/kernels/flash_generations.h"
 #include "sim/model/mixer_model.h"
@@ -437,6 +438,11 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
+void note_quoted(Scenario& s, const ConfigTree& tree) {
+  for (const QuotedSwitch& found : quoted_switches(tree))
+    s.doubts.emplace_back(ConfigError(found.value->mark, text_of(found)).what());
+}
+
 /// Lists the keys of a foreign config that nobody read.
 void note_unread(Scenario& s) {
   const ModelSpec& model = s.deployment->model;
@@ -552,6 +558,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   in.finish();
   s.doubts = check_support(s, forced, mark);
   note_unread(s);
+  note_quoted(s, tree);
   const std::vector<std::string> older = older_than_model(s, day_of_publication(tree));
   s.doubts.insert(s.doubts.end(), older.begin(), older.end());
   note_contexts(s);

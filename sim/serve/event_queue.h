@@ -12,12 +12,12 @@ namespace roofcast {
 /// sent before replicas plan, so that a plan sees all that has arrived by then.
 class EventQueue {
  public:
-  enum class Kind : std::uint8_t { kArrival, kUser, kTransfer, kTimeout, kFleet, kReplica };
+  enum class Kind : std::uint8_t { kArrival, kUser, kTransfer, kTimeout, kFleet, kTurn, kReplica };
   struct Event {
     SimTime at;
     std::uint64_t sequence = 0;
     Kind kind = Kind::kArrival;
-    std::int32_t index = 0;  ///< of a replica or a slot, or the session of a user
+    std::int32_t index = 0;  ///< of a replica or a slot, or the session of a user or a turn
     std::uint32_t generation = 0;
     bool operator>(const Event& o) const { return at != o.at ? at > o.at : sequence > o.sequence; }
   };

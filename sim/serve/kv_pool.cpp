@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/serve/traces.h"
+#include "sim/step/region.h"
 
 namespace roofcast {
 namespace {
@@ -20,11 +21,6 @@ std::uint64_t window_key(std::uint64_t hash, std::size_t w) { return mix_bits(ha
 std::uint64_t state_key(const PrefixBlocks& prefix, std::int64_t tokens) {
   const std::uint64_t hash = prefix.hashes[prefix.begun(tokens) - 1];
   return mix_bits(~hash + static_cast<std::uint64_t>(tokens));
-}
-
-std::int64_t contiguous_tokens(const Deployment& d) {
-  if (d.engine.max_model_len > 0) return d.engine.max_model_len;
-  return d.model.max_context > 0 ? static_cast<std::int64_t>(d.model.max_context) : 2048;
 }
 
 std::int64_t capacity_of(const Deployment& d) {
@@ -48,7 +44,8 @@ bool finds_prefixes(const Deployment& d, const KvLayout& layout) {
 }  // namespace
 
 KvPool::KvPool(const Deployment& d, const SharedTiers& shared)
-    : layout_(d.engine.kv_cache ? d.memory.pooled() : CacheLayout{}, d.engine.block_size, contiguous_tokens(d)),
+    : layout_(d.engine.kv_cache ? d.memory.pooled() : CacheLayout{}, d.engine.block_size,
+              static_cast<std::int64_t>(region_tokens(d))),
       capacity_(capacity_of(d)),
       watermark_(static_cast<std::int64_t>(d.engine.watermark * static_cast<double>(capacity_))),
       state_step_(d.memory.layout.state_per_sequence > Bytes(0) ? state_step(d) : 0),
@@ -120,12 +117,9 @@ void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hi
   hit.tokens = static_cast<int>(found);
 }
 
-/// Blocks after those. The caches of all layers end at a block's end; a block that is only partly cached is found
-/// nowhere else.
+/// Blocks after those.
 void KvPool::look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
-  const std::size_t first = prefix.begun(hit.tokens);
-  if (first > 0 && prefix.end(first - 1) != hit.tokens) return;
-  const KvTiers::Found found = tiers_.look_up(std::span(prefix.hashes).subspan(first), most - hit.tokens);
+  const KvTiers::Found found = tiers_.look_up(prefix, hit.tokens, most);
   hit.host += found.bytes;
   hit.host_tokens += static_cast<int>(found.tokens);
   hit.tier_tokens = static_cast<int>(found.tokens);

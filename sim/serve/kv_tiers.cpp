@@ -1,5 +1,7 @@
 #include "sim/serve/kv_tiers.h"
 
+#include <algorithm>
+
 namespace roofcast {
 namespace {
 
@@ -23,6 +25,7 @@ SharedTiers shared_tiers(const Deployment& d) {
 
 KvTiers::KvTiers(const Deployment& d, const SharedTiers& shared) {
   if (!blocks_alone(d)) return;
+  block_ = d.engine.block_size;
   tiers_ = d.engine.kv_tiers;
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     const bool there = i < shared.size() && shared[i] != nullptr;
@@ -30,17 +33,35 @@ KvTiers::KvTiers(const Deployment& d, const SharedTiers& shared) {
   }
 }
 
-KvTiers::Found KvTiers::look_up(std::span<const std::uint64_t> hashes, std::int64_t most) const {
+KvTiers::Found KvTiers::look_up(const PrefixBlocks& prefix, std::int64_t from, std::int64_t most) const {
+  struct Piece {
+    std::size_t tier;
+    std::int64_t begin, bytes;
+  };
+  std::vector<Piece> pieces;
+  std::int64_t there = from;
+  std::size_t at = prefix.begun(from);
+  if (at > 0 && prefix.end(at - 1) > from) --at;  // the last block found so far is there in part
+  for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
+    for (; at < prefix.hashes.size() && prefix.begin(at) < most; ++at) {
+      const TierBlocks::Stored stored = blocks_[tier]->find(prefix.hashes[at]);
+      const std::int64_t begin = prefix.begin(at), end = std::min(prefix.end(at), begin + stored.tokens);
+      if (end <= there) break;
+      pieces.push_back({tier, begin, stored.bytes});
+      there = end;
+      if (end < prefix.end(at)) break;
+    }
+  }
   Found found;
-  for (std::size_t i = 0; i < tiers_.size() && !hashes.empty(); ++i) {
-    PrefixCache::Match match = blocks_[i]->match(hashes);
-    while (match.blocks > 0 && found.tokens + match.tokens > most)
-      match = blocks_[i]->match(hashes.first(static_cast<std::size_t>(match.blocks - 1)));
-    if (match.blocks == 0) continue;
-    found.bytes += match.unpinned_bytes;
-    found.tokens += match.tokens;
-    found.time += tiers_[i].latency + Bytes(static_cast<double>(match.unpinned_bytes)) / tiers_[i].bandwidth;
-    hashes = hashes.subspan(static_cast<std::size_t>(match.blocks));
+  const std::int64_t until = std::min(there, most) / block_ * block_;
+  if (until <= from) return found;
+  found.tokens = until - from;
+  for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
+    std::int64_t bytes = 0;
+    for (const Piece& piece : pieces) bytes += piece.tier == tier && piece.begin < until ? piece.bytes : 0;
+    if (bytes == 0) continue;
+    found.bytes += bytes;
+    found.time += tiers_[tier].latency + Bytes(static_cast<double>(bytes)) / tiers_[tier].bandwidth;
   }
   return found;
 }

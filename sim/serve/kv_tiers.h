@@ -2,9 +2,9 @@
 // The cache tiers of one rank: its own, and those shared with other ranks.
 
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "sim/serve/live_request.h"
 #include "sim/serve/prefix_cache.h"
 #include "sim/step/deployment.h"
 
@@ -14,7 +14,14 @@ namespace roofcast {
 class TierBlocks {
  public:
   explicit TierBlocks(const KvTier& tier) : capacity_(static_cast<std::int64_t>(tier.capacity.base())) {}
-  PrefixCache::Match match(std::span<const std::uint64_t> hashes) const { return blocks_.match(hashes); }
+  struct Stored {
+    std::int64_t bytes = 0, tokens = 0;
+  };
+  /// What is stored of a block; nothing where it is not there.
+  Stored find(std::uint64_t hash) const {
+    const PrefixCache::Entry entry = blocks_.find(hash);
+    return entry < 0 ? Stored{} : Stored{blocks_.bytes_of(entry), blocks_.tokens_of(entry)};
+  }
   /// Stored from now on, as the most recent block.
   void keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens) {
     blocks_.keep(hash, bytes, tokens);
@@ -41,8 +48,9 @@ class KvTiers {
     std::int64_t bytes = 0, tokens = 0;
     Seconds time{};  ///< until all of it is in host memory
   };
-  /// The part of the first `most` tokens of `hashes` that the tiers have, each only what nearer ones lack.
-  Found look_up(std::span<const std::uint64_t> hashes, std::int64_t most) const;
+  /// The part of a prompt behind its first `from` tokens, and up to `most`, that the tiers have, each only what nearer
+  /// ones lack. It ends at the end of a block of the engine, as `from` and `most` do.
+  Found look_up(const PrefixBlocks& prefix, std::int64_t from, std::int64_t most) const;
   /// A block was computed.
   void keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens) {
     for (const auto& blocks : blocks_) blocks->keep(hash, bytes, tokens);
@@ -51,6 +59,7 @@ class KvTiers {
   void forget();
 
  private:
+  std::int64_t block_ = 1;  ///< tokens
   std::vector<KvTier> tiers_;
   std::vector<std::shared_ptr<TierBlocks>> blocks_;
 };

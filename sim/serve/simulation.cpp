@@ -24,6 +24,12 @@ constexpr Seconds kRefusal = kMillisecond;
 /// Share of the requests by which the last of a load that changes by itself may be behind without being too much.
 constexpr double kBurst = 0.05;
 
+/// Whether requests come by a clock and some of them are turns of conversations. A trace keeps the times of its file.
+bool has_open_sessions(const WorkloadSpec& workload) {
+  const auto has = [](const WorkloadSpec& w) { return w.turns > 1 && w.arrivals.rate > PerSecond(0); };
+  return workload.clients.empty() ? has(workload) : std::any_of(workload.clients.begin(), workload.clients.end(), has);
+}
+
 }  // namespace
 
 Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source,
@@ -39,6 +45,7 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
       front_(options.router),
       decode_(options.router),
       stop_sending_(std::numeric_limits<std::int64_t>::max()) {
+  if (has_open_sessions(workload)) turns_.emplace();
   collector_.metrics().clients.resize(workload.clients.size());
   collector_.limit_clients(options.client_objectives);
   const auto limit = [&](const WorkloadSpec& w) {
@@ -141,6 +148,8 @@ void Simulation::handle(const EventQueue::Event& event) {
       return give_up(event.index, event.generation, event.at);
     case Kind::kFleet:
       return fleet_event(static_cast<FleetEvent>(event.generation), event.index, event.at);
+    case Kind::kTurn:
+      return turn_ended(event.index, event.at);
     case Kind::kReplica:
       if (at(event.index).generation() == event.generation) run_replica(event.index, event.at);
       return;
@@ -187,6 +196,10 @@ void Simulation::arrive(SimTime now) {
   if (!exhausted_) events_.push(SimTime::of(next_.arrival), Kind::kArrival);
 }
 
+void Simulation::turn_ended(int session, SimTime now) {
+  for (const Request& request : turns_->ended(session)) send(request, now);
+}
+
 void Simulation::send_next(int session, SimTime now) {
   exhausted_ = exhausted_ || now >= stop_sending_;
   if (exhausted_) return;
@@ -199,6 +212,7 @@ void Simulation::send_next(int session, SimTime now) {
 }
 
 void Simulation::send(const Request& request, SimTime now) {
+  if (turns_ && !turns_->admits(request)) return;
   const Slot slot = requests_.add(request);
   LiveRequest& live = requests_[slot];
   live.arrival = now;
@@ -239,6 +253,7 @@ void Simulation::refuse(Slot slot, SimTime now) {
   const int session = requests_[slot].session;
   requests_.remove(slot);
   if (closed()) events_.push(now + SimTime::of(kRefusal), Kind::kUser, session, users_);
+  if (turns_ && session >= 0) events_.push(now + SimTime::of(kRefusal), Kind::kTurn, session);
 }
 
 void Simulation::watch(Slot slot, SimTime now) {
@@ -276,7 +291,7 @@ void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
     if (fleet_ && !at_gateway) static_cast<void>(leaves_service(index, now));  // this may have been its last request
   }
   if (!at_gateway) schedule(index);
-  if (closed()) user_goes_on(session, now, now);
+  user_goes_on(session, now, now);
 }
 
 void Simulation::schedule(int index) {
@@ -503,10 +518,15 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
   count_ended(r, ended);
   if (lane_ != nullptr) lane_->tape->left.push_back({r.id, ended.together, call, lane_->tape->calls.size()});
   const int session = r.session;
-  if (!leave(ended.slot, now, ended.delivered) && closed() && !gone) user_goes_on(session, now, goes_on);
+  if (!leave(ended.slot, now, ended.delivered) && !gone) user_goes_on(session, now, goes_on);
 }
 
+/// In a closed loop with the next request; in an open load with the turn that waits for this one's answer.
 void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
+  if (!closed()) {
+    if (!turns_ || session < 0) return;
+    return from <= now ? turn_ended(session, now) : events_.push(from, Kind::kTurn, session);
+  }
   if (warmup_ends()) return;
   const Seconds pause = workload_.arrivals.think_time;
   if (const auto& pauses = workload_.arrivals.pauses) {

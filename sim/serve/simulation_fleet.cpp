@@ -209,7 +209,7 @@ void Simulation::lose(int replica, SimTime now) {
       collector_.lost();
     }
     const int session = r.session;
-    if (!leave(slot, now, now) && closed()) user_goes_on(session, now, now);
+    if (!leave(slot, now, now)) user_goes_on(session, now, now);
   }
 }
 

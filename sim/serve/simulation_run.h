@@ -7,6 +7,7 @@
 #include "sim/serve/lane.h"
 #include "sim/serve/replica.h"
 #include "sim/serve/simulation.h"
+#include "sim/serve/turn_order.h"
 
 namespace roofcast {
 
@@ -14,10 +15,7 @@ namespace roofcast {
 class Pool final : public ReplicaView {
  public:
   Pool(const std::string& router) : router_(make_router(router)) {}
-  void add(Replica& replica) {
-    members_.push_back(&replica);
-    sample_ = &replica;
-  }
+  void add(Replica& replica) { members_.push_back(sample_ = &replica); }
   void remove(const Replica& replica) { std::erase(members_, &replica); }
   Replica& pick(const Request& request) { return *members_[static_cast<std::size_t>(router_->pick(request, *this))]; }
   bool can_serve(const LiveRequest& request) const { return sample_->can_serve(request); }
@@ -63,6 +61,7 @@ class Simulation {
   void send(const Request& request, SimTime now);
   void send_next(int session, SimTime now);
   void user_goes_on(int session, SimTime now, SimTime from);
+  void turn_ended(int session, SimTime now);
   void arrive(SimTime now);
   void run_replica(int index, SimTime now);
   void finish(const Replica::Ended& ended, SimTime now);
@@ -119,6 +118,7 @@ class Simulation {
   Collector collector_;
   RequestTable requests_;
   std::vector<std::optional<TokenBuckets>> limits_;  ///< by client
+  std::optional<TurnOrder> turns_;                   ///< of an open load with sessions
   std::vector<SampleFamily> families_;               ///< by LiveRequest::family
   std::vector<std::vector<int>> family_outputs_;     ///< of the sequences that each is still to fork
   std::vector<std::int32_t> free_families_;

@@ -15,6 +15,7 @@
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
 #include "sim/step/memory_sum.h"
+#include "sim/step/region.h"
 
 namespace roofcast {
 namespace {
@@ -201,6 +202,7 @@ double MemoryPlan::max_batch(double tokens, double block) const {
 
 /// Bisection over whole tokens: the bytes of a sequence never shrink as it grows.
 double MemoryPlan::max_context(double block) const {
+  if (places < 1) return 0.0;
   const double step = std::max(block, 1.0);
   const CacheLayout blocks = pooled();
   const auto fits = [&](double tokens) { return blocks.paged_bytes(tokens, step) <= cache; };
@@ -265,6 +267,12 @@ std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache,
   return fmt::format("{} = {} per GPU, of {}", out, text(sum), text(plan.capacity));
 }
 
+/// Sequences that have room at a time in an engine without blocks, which sets the longest request's aside for each.
+double regions(const Deployment& d, const MemoryPlan& plan) {
+  const Bytes each = plan.pooled().sequence_bytes(region_tokens(d));
+  return each > Bytes(0) ? std::floor(std::max(plan.cache.base(), 0.0) / each.base()) : plan.places;
+}
+
 /// vLLM takes its fraction of the whole memory and subtracts what is in use. SGLang takes its fraction of what is free
 /// before the weights are loaded and subtracts only these; the rest is for activations (model_runner.py,
 /// profile_max_num_token). TensorRT-LLM takes its fraction of what is free after loading. The ideal plan is the
@@ -306,6 +314,7 @@ MemoryPlan plan_memory(const Deployment& d) {
         break;
     }
     plan.set_states_apart(d.engine);
+    if (d.engine.block_size == 0 && d.engine.kv_cache) plan.places = std::min(plan.places, regions(d, plan));
   }
   if (plan.cache <= Bytes(0)) {
     plan.infeasible = Infeasible{fmt::format("{} does not fit {}: {}", d.model.name, d.gpu.name, memory_sum(d, plan))};

@@ -111,3 +111,31 @@ TEST_CASE("a run is written as a load generator's, and compared with itself") {
   CHECK(run_roofcast("simulate chat-70b-4xh100 --bench-format aiperf", Stream::kErr).out ==
         "--bench-format: needs --bench-out FILE\n");
 }
+
+TEST_CASE("a front end that is busy taking in prompts is said to bind") {
+  const auto result = run_roofcast(
+      "simulate configs/scenarios/samples-8b.yaml --set workload='{arrivals: {process: all_at_once}, requests: 50, "
+      "prompt_tokens: 2000, output_tokens: 1}' --set engine.host.request_time='280 ms' --set "
+      "engine.host.prompt_token_time='10 us' --set engine.api_servers=1",
+      Stream::kOut);
+  CHECK(result.status == 0);
+  // 280 ms + 2000 x 10 us = 300 ms each, one after another
+  CHECK(result.out.find("% taking in prompts: it binds, not the GPUs. One server takes 300 ms for a prompt") !=
+        std::string::npos);
+}
+
+TEST_CASE("estimate: images have a usual size, quotes around false a note, and a rack an edge") {
+  const std::string of = "estimate --model qwen3-vl-8b --gpu h100-sxm --prompt-tokens 100 --images 2 ";
+  CHECK(run_roofcast(of, Stream::kOut).out == run_roofcast(of + "--image-size 1024x768", Stream::kOut).out);
+  const auto quoted = run_roofcast(
+      "estimate --model llama-3.1-8b --gpu h100-sxm --set engine.prefix_caching='\"false\"'", Stream::kErr);
+  CHECK(quoted.status == 0);
+  CHECK(quoted.out.find("'prefix_caching': false in quotes is read as false") != std::string::npos);
+  const auto leaves = [](const std::string& gpus) {
+    return run_roofcast("estimate --model deepseek-v3 --gpu gb200 --batch 73 --attention-dp " + gpus + " --ep " + gpus,
+                        Stream::kErr)
+               .out.find("the NVLink domain of gb200 has 72") != std::string::npos;
+  };
+  CHECK_FALSE(leaves("64"));
+  CHECK(leaves("128"));
+}

@@ -1,5 +1,8 @@
 // The plain decoder that most families are, and what an unknown one is taken for.
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -15,6 +18,14 @@ bool has_experts(HfConfig& in) {
   if (!in.has(count)) return false;
   const double experts = in.number(count);
   return experts > 1 || (experts == 1 && in.has({"num_experts_per_tok", "moe_topk", "moe_k"}));
+}
+
+/// transformers writes what differs from the default of all configs, tie_word_embeddings: true (configuration_utils.py,
+/// to_diff_dict): one that says nothing ties. Classes that have false as a default of their own, and configs written by
+/// hand for them, do not.
+bool ties_unless_said(std::string_view model_type) {
+  static constexpr std::array<std::string_view, 3> kUntied{"persimmon", "fuyu", "open-llama"};
+  return std::find(kUntied.begin(), kUntied.end(), model_type) == kUntied.end();
 }
 
 /// Parts that a plain decoder has no room for, by what their keys begin with.
@@ -126,7 +137,7 @@ ModelSpec read_unknown(HfConfig& in) {
   refuse_unknown_mixers(in);
   const std::string activation = in.text({"hidden_act", "activation_function", "hidden_activation"}, "");
   const bool gpt = in.has({"n_embd"}) && in.has({"n_layer"});
-  Traits traits{.gated = !gpt && gate_with(activation)};
+  Traits traits{.tied = ties_unless_said(in.model_type()), .gated = !gpt && gate_with(activation)};
   if (gpt) traits.qkv_bias = traits.output_bias = traits.mlp_bias = traits.norm_bias = true, traits.inter_factor = 4;
   ModelSpec model = read_decoder(in, traits);
   std::vector<std::string>& said = model.assumptions;
@@ -138,7 +149,9 @@ ModelSpec read_unknown(HfConfig& in) {
   if (!in.has({"num_key_value_heads", "n_head_kv", "num_kv_heads"}))
     said.emplace_back("as many key-value heads as heads");
   if (!in.has({"head_dim", "kv_channels"})) said.emplace_back("head_dim is hidden_size over heads");
-  if (!in.has({"tie_word_embeddings"})) said.emplace_back("the head has its own matrix");
+  if (!in.has({"tie_word_embeddings", "tie_embeddings"}))
+    said.emplace_back(traits.tied ? "the head is the embedding, as where transformers leaves tie_word_embeddings out"
+                                  : "the head has its own matrix");
   if (!gpt && !in.has({"attention_bias", "qkv_bias"})) said.emplace_back("projections have no biases");
   if (in.number({"sliding_window", "sliding_window_size"}, 0) > 0 && !in.has({"layer_types", "use_sliding_window"}) &&
       !in.has({"sliding_window_pattern", "_sliding_window_pattern"})) {

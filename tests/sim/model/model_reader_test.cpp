@@ -5,6 +5,7 @@
 #include "base/config_library.h"
 #include "base/model_document.h"
 #include "models.h"
+#include "sim/model/encoder.h"
 #include "sim/model/families.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/measured_data.h"
@@ -463,4 +464,80 @@ TEST_CASE("layers that attend to pictures alone are refused") {
                               "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 512,
                               "vocab_size": 100}})"),
                  "2 of the layers of 'mllama_text_model' attend to pictures alone"));
+}
+
+TEST_CASE("true and false in quotes are read as such, and noted") {
+  const ModelSpec model = from_text(kSmall + ", attention_bias: \"true\", tie_word_embeddings: \"false\"}");
+  CHECK(std::get<GroupedAttention>(model.layers[0].mixer).qkv_bias);
+  CHECK_FALSE(model.tied_embedding);
+  REQUIRE(model.assumptions.size() == 2);
+  CHECK(model.assumptions[0] == "'attention_bias': true in quotes is read as true");
+  CHECK(model.assumptions[1] == "'tie_word_embeddings': false in quotes is read as false");
+  CHECK(contains(message(kSmall + ", attention_bias: \"no\"}"), "must be true or false, got the quoted text 'no'"));
+}
+
+TEST_CASE("a config of an unknown class that says nothing of ties has one table, as transformers' default") {
+  const std::string sizes =
+      ", hidden_size: 64, num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 100, intermediate_size: 128";
+  const double tied = count_parameters(from_text("{model_type: xglm" + sizes + "}")).total;
+  CHECK(count_parameters(from_text("{model_type: xglm" + sizes + ", tie_word_embeddings: false}")).total ==
+        tied + 100 * 64);
+  CHECK(count_parameters(from_text("{model_type: persimmon" + sizes + "}")).total == tied + 100 * 64);
+  CHECK_FALSE(from_text(kSmall + "}").tied_embedding);  // LlamaConfig has false
+}
+
+TEST_CASE("LLaDA's own names of sizes") {
+  const ModelSpec model = from_text(
+      "{model_type: llada, d_model: 64, n_heads: 4, n_kv_heads: 2, n_layers: 3, mlp_hidden_size: 96, vocab_size: 100, "
+      "max_sequence_length: 4096, weight_tying: false}");
+  CHECK(model.layer_count() == 3);
+  CHECK(model.max_context == 4096);
+  CHECK_FALSE(model.tied_embedding);
+  CHECK(std::get<GroupedAttention>(model.layers[0].mixer).kv_heads == 2);
+  CHECK(std::get<DenseFeedForward>(model.layers[0].feed_forward).inter == 96);
+}
+
+TEST_CASE("towers beside a text part that is nested deeper are read, and others are named") {
+  const std::string text =
+      "text_config: {model_type: qwen2_5_omni_text, hidden_size: 64, num_hidden_layers: 1, num_attention_heads: 4, "
+      "vocab_size: 100, intermediate_size: 128}";
+  const std::string vision =
+      "vision_config: {model_type: qwen2_5_omni_vision_encoder, depth: 2, hidden_size: 32, intermediate_size: 48, "
+      "num_heads: 2, patch_size: 14, spatial_merge_size: 2, temporal_patch_size: 2}";
+  const std::string audio =
+      "audio_config: {model_type: qwen2_5_omni_audio_encoder, d_model: 16, encoder_layers: 1, encoder_attention_heads: "
+      "2, encoder_ffn_dim: 64, num_mel_bins: 8}";
+  const ModelSpec omni = from_text("{model_type: qwen2_5_omni, talker_config: {hidden_size: 8}, thinker_config: {" +
+                                   text + ", " + vision + ", " + audio + "}}");
+  REQUIRE(omni.encoders.pictures);
+  CHECK(omni.encoders.pictures->gated);
+  REQUIRE(omni.encoders.sounds);
+  CHECK(omni.encoders.sounds->merge == 2);  // 25 tokens a second
+  CHECK(omni.extra_parameters > 2 * (4 * 32 * 32 + 3 * 32 * 48));
+  REQUIRE(omni.assumptions.size() == 3);
+  CHECK(contains(omni.assumptions[0], "vision tower: about"));
+  CHECK(contains(omni.assumptions[1], "audio tower: about"));
+  CHECK(contains(omni.assumptions[2], "left out, in memory and in work: talker_config"));
+  // Widths under DeepSeek-VL2's names: 2 layers of 4 x 32^2 + 2 x 32 x 64
+  const ModelSpec other = from_text(
+      "{model_type: deepseek_vl_v2, language_config: {model_type: llama, hidden_size: 64, "
+      "num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 100, intermediate_size: "
+      "128}, vision_config: {model_type: vision, layers: 2, width: 32, mlp_ratio: 2}}");
+  CHECK(other.extra_parameters == 2 * (4 * 32 * 32 + 2 * 32 * 64));
+  const ModelSpec unsized =
+      from_text("{model_type: gemma3n, audio_config: {model_type: gemma3n_audio, hidden_size: 8}, " +
+                kSmall.substr(kSmall.find("hidden_size")) + "}");
+  CHECK(std::any_of(unsized.assumptions.begin(), unsized.assumptions.end(), [](const std::string& said) {
+    return contains(said, "audio tower: left out, its config does not say how large it is");
+  }));
+}
+
+TEST_CASE("PaliGemma's picture is a token for each patch of its square") {
+  const ModelSpec model = from_text(
+      "{model_type: paligemma, text_config: {model_type: gemma2, hidden_size: 64, num_hidden_layers: 2, "
+      "num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, vocab_size: 100, intermediate_size: 128}, "
+      "vision_config: {model_type: siglip_vision_model, hidden_size: 32, image_size: 224, intermediate_size: 64, "
+      "num_attention_heads: 2, num_hidden_layers: 1, patch_size: 14}}");
+  REQUIRE(model.encoders.pictures);
+  CHECK(picture_work(*model.encoders.pictures, 1, 1024, 768).tokens == 256);  // (224 / 14)^2
 }

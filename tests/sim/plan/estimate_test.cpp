@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "sim/plan/power.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/steady_load.h"
@@ -227,4 +229,65 @@ TEST_CASE("estimate: a front end of several servers takes in so many prompts at 
   CHECK(e.ttft.base() == doctest::Approx(5e-3 + 400e-3 + 9 * 100e-3 + e.prefill.time.base() / 10));
   // Their intake bounds the steady load, too: ten requests a second of ten tokens each.
   CHECK(steady_load(d, kBatch).output_tokens_per_s == doctest::Approx(100).epsilon(0.05));
+}
+
+namespace {
+
+EstimateRequest request_of(int batch, int prompt, int output) {
+  EstimateRequest r;
+  r.batch = batch;
+  r.prompt_tokens = prompt;
+  r.output_tokens = output;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("a batch beyond what the engine runs at a time is priced as those that run") {
+  const auto of = [](const std::string& scenario, int batch) {
+    const auto d = read_scenario(parse_config_text(scenario, "test.yaml"), Fidelity::kCalibrated).deployment;
+    return estimate(d, request_of(batch, 128, 128));
+  };
+  const std::string eight = "{model: llama-3.1-8b, gpu: h100-sxm, engine: {name: vllm, max_num_seqs: 8}}";
+  const Estimate some = of(eight, 8), more = of(eight, 64);
+  CHECK(some.waiting == 0);
+  CHECK(more.waiting == 56);
+  CHECK(more.request.batch == 8);
+  CHECK(more.output_tokens_per_s == some.output_tokens_per_s);
+  CHECK(more.tpot == some.tpot);
+  CHECK(more.cost.joules_per_output_token == some.cost.joules_per_output_token);
+  CHECK(more.cost.usd_per_million_output_tokens == some.cost.usd_per_million_output_tokens);
+  CHECK(more.memory.cache == some.memory.cache);
+  // Each of four ranks runs eight.
+  const Estimate ranks =
+      of("{model: qwen3-30b-a3b, gpu: h100-sxm, parallelism: {attention_dp: 4, ep: 4}, engine: {name: vllm, "
+         "max_num_seqs: 8}}",
+         40);
+  CHECK(ranks.request.batch == 32);
+  CHECK(ranks.waiting == 8);
+  const auto ideal = read_scenario(parse_config_text(eight, "test.yaml"), Fidelity::kIdeal).deployment;
+  CHECK(estimate(ideal, request_of(64, 128, 128)).request.batch == 64);  // the lectures' arithmetic knows no engine
+}
+
+TEST_CASE("an engine without blocks has room for regions of its longest request") {
+  const auto of = [](const std::string& engine, int batch) {
+    const auto d =
+        read_scenario(parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm, engine: {name: vllm, " + engine + "}}",
+                                        "test.yaml"),
+                      Fidelity::kCalibrated)
+            .deployment;
+    return std::pair(estimate(d, request_of(batch, 128, 128)), d);
+  };
+  // 131,072 tokens of 131,072 bytes: 17.2 GB each, of some 55 GB
+  const auto [whole, d] = of("block_size: 0", 100);
+  CHECK(whole.memory.max_batch == std::floor(d->memory.cache.base() / (131072.0 * 131072.0)));
+  CHECK(whole.memory.max_batch < 5);
+  CHECK(whole.request.batch == whole.memory.max_batch);
+  CHECK(whole.waiting == 100 - whole.request.batch);
+  CHECK(whole.memory.max_context == 131072);
+  const auto [small, e] = of("block_size: 0, max_model_len: 256", 100);
+  CHECK(small.memory.fits);
+  CHECK(small.memory.max_batch <= std::floor(e->memory.cache.base() / (256 * 131072.0)));  // buffers take some
+  CHECK(small.memory.max_batch > 1000);
+  CHECK(small.waiting == 0);
 }

@@ -41,13 +41,15 @@ fake::Recorder play(const std::shared_ptr<Deployment>& d, const std::vector<int>
 
 }  // namespace
 
-TEST_CASE("a tier has the least recently used blocks no more, and finds heads alone") {
+TEST_CASE("a tier has the least recently used blocks no more") {
   TierBlocks blocks({.name = "disk", .capacity = Bytes(48), .bandwidth = BytesPerSecond(1)});
   const std::vector<std::uint64_t> hashes{1, 2, 3, 4};
   for (const std::uint64_t hash : hashes) blocks.keep(hash, 16, 16);
-  CHECK(blocks.match(hashes).blocks == 0);  // 1 has gone
+  CHECK(blocks.find(1).tokens == 0);  // it has gone
+  CHECK(blocks.find(2).tokens == 16);
   blocks.keep(1, 16, 16);
-  CHECK(blocks.match(hashes).blocks == 1);  // 2 has gone for it
+  CHECK(blocks.find(1).tokens == 16);
+  CHECK(blocks.find(2).tokens == 0);  // it has gone for 1
 }
 
 TEST_CASE("nearer tiers are asked first, and each is waited for") {
@@ -56,12 +58,17 @@ TEST_CASE("nearer tiers are asked first, and each is waited for") {
   KvTiers tiers(*d, {});
   tiers.keep(1, 16, 16);
   tiers.keep(2, 16, 16);
-  const std::vector<std::uint64_t> hashes{1, 2, 3};
-  const KvTiers::Found found = tiers.look_up(hashes, 100);
+  PrefixBlocks prefix;
+  prefix.hashes = {1, 2, 3};
+  prefix.block_tokens = 16;
+  prefix.tokens = 48;
+  const KvTiers::Found found = tiers.look_up(prefix, 0, 96);
   CHECK(found.tokens == 32);
   CHECK(found.bytes == 32);
   CHECK(found.time.base() == doctest::Approx(5e-3 + 32 / 1000.0));
-  CHECK(tiers.look_up(hashes, 20).tokens == 16);
+  CHECK(tiers.look_up(prefix, 0, 16).tokens == 16);
+  CHECK(tiers.look_up(prefix, 16, 96).tokens == 16);
+  CHECK(tiers.look_up(prefix, 32, 96).tokens == 0);
 }
 
 TEST_CASE("a prefix that has left the GPU comes from the tier, and the step waits for it") {

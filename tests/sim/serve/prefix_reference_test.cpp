@@ -283,3 +283,31 @@ TEST_CASE("host memory: with room for all, little GPU memory finds what an endle
   }
   CHECK(copied > 10000);
 }
+
+TEST_CASE("tiers: with room for all, little GPU memory finds what an endless one finds, in whole blocks") {
+  Random random(23);
+  std::int64_t loaded = 0;
+  for (int n = 0; n < scenarios(200); ++n) {
+    const Case c{.block = std::vector{1, 5, 16, 32, 48, 64}[static_cast<std::size_t>(random.uniform_integer(0, 5))],
+                 .windows = {0}};
+    const bool beside_host = random.uniform() < 0.3;
+    const Load load = random_load(random, 20);
+    int longest = 0;
+    for (const Tokens& s : load.sequences) longest = std::max(longest, static_cast<int>(s.size()));
+    const auto d = deployment_of(c, longest + 2.0 * c.block);
+    if (beside_host) d->engine.kv_offload = Bytes(200);
+    d->engine.kv_tiers = {{.name = "near", .capacity = Bytes(300), .bandwidth = BytesPerSecond(1e6)},
+                          {.name = "far", .capacity = Bytes(1e7), .bandwidth = BytesPerSecond(1e6)}};
+    fake::Requests source(load.requests);
+    fake::Recorder seen;
+    loaded += static_cast<std::int64_t>(simulate(d, source, {}, fake::options(), &seen).tier_tokens);
+    ReferenceCache reference(c);
+    for (std::size_t i = 0; i < load.requests.size(); ++i) {
+      const int expected = reference.find(load.prompts[i]);
+      reference.keep(load.sequences[i], static_cast<int>(load.prompts[i].size()), expected);
+      INFO(n, " request ", i, " block ", c.block, " host ", beside_host);
+      REQUIRE(seen.requests[static_cast<std::int64_t>(i)].cached_tokens == expected);
+    }
+  }
+  CHECK(loaded > 10000);
+}

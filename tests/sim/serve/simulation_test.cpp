@@ -331,3 +331,58 @@ TEST_CASE("simulation: a run whose queue grows says so, whatever ends it") {
   w.patience = {};
   CHECK_FALSE(simulate(d, w, fake::options()).load.saturated);  // no rate, nothing to hold
 }
+
+namespace {
+
+/// Two turns and more of 100 and 100 tokens each, at 5 requests a second, which is faster than they are answered.
+WorkloadSpec hasty_turns(int requests, int turns) {
+  WorkloadSpec w;
+  w.arrivals.process = ArrivalSpec::Process::kConstant;
+  w.arrivals.rate = PerSecond(5);
+  w.requests = requests;
+  w.turns = turns;
+  w.prompt_tokens = w.output_tokens = LengthSpec{LengthSpec::Fixed{100}};
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("a later turn is sent when the answer that it contains has ended, and not before") {
+  // Steps of 10 ms: an answer takes about a second, and the clock has the next turn after 0.2 s.
+  const fake::StepLaw slow{.fixed = 10e-3, .token = 0, .context = 0};
+  for (const int turns : {2, 3}) {
+    fake::Recorder seen;
+    const ServingMetrics m = simulate(fake::deployment(1e6), hasty_turns(turns, turns), fake::options(slow), &seen);
+    CHECK(m.completed == turns);
+    for (int i = 1; i < turns; ++i) {
+      const RequestRecord &before = seen.requests.at(i - 1), &turn = seen.requests.at(i);
+      CHECK(turn.arrival.base() == doctest::Approx((before.arrival + before.e2el).base()));
+      CHECK(turn.prompt_tokens == 100 + 200 * i);
+    }
+  }
+  // Two branches begin when the turn has ended from which they part, and each goes on by itself.
+  WorkloadSpec parting = hasty_turns(5, 3);
+  parting.branches = 2, parting.branch_after = 1;
+  fake::Recorder seen;
+  simulate(fake::deployment(1e6), parting, fake::options(slow), &seen);
+  REQUIRE(seen.requests.size() == 5);
+  const auto end_of = [&](int i) { return (seen.requests.at(i).arrival + seen.requests.at(i).e2el).base(); };
+  int at_root = 0;
+  for (const auto& [id, r] : seen.requests) {
+    if (r.prompt_tokens == 300) at_root += r.arrival.base() == doctest::Approx(end_of(0)) ? 1 : 0;
+    if (r.prompt_tokens == 500) CHECK(r.arrival.base() > end_of(0) + 0.9);
+  }
+  CHECK(at_root == 2);
+}
+
+TEST_CASE("a turn that is refused or given up lets the next one go") {
+  const fake::StepLaw slow{.fixed = 10e-3, .token = 0, .context = 0};
+  WorkloadSpec w = hasty_turns(2, 2);
+  w.patience.total = Seconds(0.5);
+  fake::Recorder seen;
+  const ServingMetrics m = simulate(fake::deployment(1e6), w, fake::options(slow), &seen);
+  CHECK(m.cancelled == 2);  // both were sent
+  w.patience.total.reset();
+  const ServingMetrics none = simulate(fake::deployment(100), w, fake::options(slow));
+  CHECK(none.failed == 2);  // neither fits
+}

@@ -1,0 +1,44 @@
+#pragma once
+// Turns of conversations in an open load, one after another.
+
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "sim/serve/workload.h"
+
+namespace roofcast {
+
+/// A turn contains the answer before it, so that it is sent when that has ended, or later. A branch begins when the
+/// session from which it has branched has ended its last turn.
+class TurnOrder {
+ public:
+  /// Whether the request may be sent now. Otherwise it is kept until what it waits for has ended.
+  bool admits(const Request& request) {
+    if (request.session < 0) return true;
+    for (const int before : {request.session, request.root()}) {
+      if (!under_way_.contains(before)) continue;
+      held_[before].push_back(request);
+      return false;
+    }
+    under_way_.insert(request.session);
+    return true;
+  }
+
+  /// The session's turn has ended. Returns the requests that waited for it, in the order in which they came.
+  std::vector<Request> ended(int session) {
+    under_way_.erase(session);
+    const auto waiting = held_.find(session);
+    if (waiting == held_.end()) return {};
+    std::vector<Request> out = std::move(waiting->second);
+    held_.erase(waiting);
+    return out;
+  }
+
+ private:
+  std::unordered_set<int> under_way_;                   ///< sessions, a turn of which was sent and has not ended
+  std::unordered_map<int, std::vector<Request>> held_;  ///< by the session that they wait for
+};
+
+}  // namespace roofcast
