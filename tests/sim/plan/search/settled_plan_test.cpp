@@ -93,6 +93,95 @@ TEST_CASE("a plan under a goodput: each kind of clients is served as well as ask
   CHECK_FALSE(answer(tenants("1 s", ", goodput: 0.5"), PlanDetail::kRanking).result.ranked.empty());
 }
 
+TEST_CASE("a day and the ranking have one fleet, as sure as asked") {
+  for (const int seed : {0, 1, 2}) {
+    CAPTURE(seed);
+    std::string text = tenants("400 ms");
+    text.replace(text.find("requests: 200"), 13, "duration: 3 min");
+    text.insert(1, fmt::format("seed: {}, ", seed));
+    const PlanAnswer a = answer(text);
+    REQUIRE(a.fleet);
+    const PlannedDeployment& winner = a.result.ranked.front();
+    CHECK(winner.replicas == a.fleet->static_replicas);
+    for (const FleetSlice& s : a.fleet->slices) CHECK(s.needed <= winner.replicas);
+    CHECK((*winner.probability >= 0.9 || a.result.at_limit));
+  }
+}
+
+TEST_CASE("throughput: the winner's whole fleet is loaded, not a replica with its share") {
+  const std::string text = chat(1, "gpus: [h100-sxm], max_gpus: 8, tp: [1], goal: throughput");
+  const PlanAnswer alone = answer(text, PlanDetail::kRanking), whole = answer(text);
+  REQUIRE_FALSE(whole.result.ranked.empty());
+  const PlannedDeployment &before = alone.result.ranked.front(), &after = whole.result.ranked.front();
+  CHECK(before.tested.replicas == 1);
+  CHECK(after.tested.replicas == after.replicas);
+  CHECK(after.load > before.load);
+  CHECK(*after.probability >= 0.9);
+}
+
+TEST_CASE("growth: the headline is the fleet that costs the least to the end") {
+  const PlanAnswer a =
+      answer(chat(40,
+                  "gpus: [{name: h100-sxm, price: 2 USD/h}, {name: a100-sxm, price: 0.9 USD/h}, {name: "
+                  "l40s, price: 1 USD/h}], max_gpus: 12, tp: [1], growth: {per_month: 0.2, months: 12}"));
+  REQUIRE(a.growth.size() > 1);
+  CHECK(a.growth.front().row == 0);
+  for (const GrowthPath& path : a.growth) {
+    if (path.outgrown == a.growth.front().outgrown) CHECK(a.growth.front().usd <= path.usd);
+  }
+}
+
+TEST_CASE("ranking: of two fleets with one bill and as many GPUs the surer is first") {
+  const PlanAnswer a =
+      answer(chat(20, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 4, tp: [1]"), PlanDetail::kRanking);
+  PlannedDeployment likely = a.result.ranked.front(), sure = likely;
+  likely.probability = 0.9, sure.probability = 0.98;
+  sure.result.worst_ratio = likely.result.worst_ratio + 0.1;
+  CHECK(better(sure, likely, PlanGoal::kCost));
+  CHECK_FALSE(better(likely, sure, PlanGoal::kCost));
+}
+
+TEST_CASE("how sure: what the winner is already costs no more") {
+  for (const double rate : {20.0, 45.0, 90.0}) {
+    CAPTURE(rate);
+    const PlanAnswer a =
+        answer(chat(rate, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 16, tp: [1], confidence: 0.8"));
+    const PlannedDeployment& winner = a.result.ranked.front();
+    REQUIRE(winner.weighed);
+    for (const SaferFleet& safer : winner.safer) {
+      CAPTURE(safer.confidence);
+      if (safer.confidence <= *winner.probability + 1e-9) {
+        CHECK(safer.gpus <= winner.gpus());
+      } else {
+        CHECK(safer.gpus > winner.gpus());
+      }
+    }
+  }
+}
+
+TEST_CASE("owned: GPUs that are there cost their electricity, what the plan says, and never more than renting") {
+  const std::string rent = "gpus: [h100-sxm], tp: [1], max_gpus: 16";
+  const auto planned = [&](const std::string& owned) {
+    return answer(chat(120, rent + ", owned: {gpus: [{name: a100-sxm, available: 2" + owned), PlanDetail::kRanking);
+  };
+  const PlanAnswer all = answer(chat(120, rent), PlanDetail::kRanking), paid = planned("}]}");
+  REQUIRE(paid.owned);
+  const double usd = paid.owned->planned.usd_per_hour();
+  const GpuSpec a100 = paid.owned->planned.candidate.scenario.deployment->gpu;
+  CHECK(usd == doctest::Approx(2 * 0.0806 * a100.board_power.value / 1e3));
+  CHECK(paid.owned->planned.bill().decode.quote->provider == "own, electricity alone");
+  CHECK(usd + paid.result.ranked.front().usd_per_hour() <= all.result.ranked.front().usd_per_hour());
+  const PlanAnswer bought = planned("}], price: {tier: owned, usd_per_gpu: 17520, years: 2}}");  // 1 USD/h
+  REQUIRE(bought.owned);
+  CHECK(bought.owned->planned.bill().decode.quote->provider == "own, without electricity");
+  CHECK(bought.owned->planned.bill().decode.quote->per_gpu.value == doctest::Approx(1));
+  const PlanAnswer dear = planned(", price: 50 USD/h}]}");
+  CHECK_FALSE(dear.owned);
+  CHECK(dear.result.ranked.front().usd_per_hour() == doctest::Approx(all.result.ranked.front().usd_per_hour()));
+  CHECK(std::any_of(dear.result.notes.begin(), dear.result.notes.end(),
+                    [](const std::string& note) { return note.starts_with("the owned GPUs stay idle"); }));
+}
+
 TEST_CASE("roles apart: on parts of hosts the link is what such instances have, not the host's NICs") {
   const auto link = [](const std::string& search) {
     const PlanSpec plan =
