@@ -209,12 +209,28 @@ bool has_releases(const ConfigTree& document) {
   return releases != nullptr && *releases && (*releases)->kind == ConfigNode::Kind::kList;
 }
 
+namespace {
+
+/// 0.05 is neither 0.5 nor 0.0.5.
+bool has_leading_zero(std::string_view version) {
+  const auto digit = [&](std::size_t i) {
+    return i < version.size() && std::isdigit(static_cast<unsigned char>(version[i])) != 0;
+  };
+  for (std::size_t i = 0; i < version.size() && version[i] != '+' && version[i] != '-'; ++i) {
+    if (version[i] == '0' && digit(i + 1) && (i == 0 || !digit(i - 1))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin) {
   const std::vector<Release> releases = releases_of(document);
   if (version.empty()) return releases.back();
   if (is_date(version)) return at_date(document, releases, version, origin);
   const std::vector<int> asked = version_numbers(version);
-  if (asked.empty()) fail_unknown(document, releases, version, origin);
+  const bool every = asked.size() == 1 && asked.front() == 0;  // 0.1 as well as 0.28
+  if (asked.empty() || every || has_leading_zero(version)) fail_unknown(document, releases, version, origin);
   const Release& newest = releases.back();
   const std::vector<int> last = version_numbers(newest.version);
   for (auto release = releases.rbegin(); release != releases.rend(); ++release) {

@@ -29,11 +29,13 @@ std::array<Latency, 4> latencies(const ServingMetrics& m) {
 /// What a client would have been told: a rate, or how many requests it keeps in flight.
 struct Load {
   std::optional<double> rate, burstiness, concurrency;
+  bool constant = false;  ///< equal gaps, which vLLM calls an infinite burstiness
   explicit Load(const WorkloadSpec& w) {
     const ArrivalSpec& a = w.arrivals;
     if (a.process == Process::kClosedLoop) concurrency = a.concurrency;
     if (a.rate.base() <= 0) return;
     rate = a.rate.base();
+    constant = a.process == Process::kConstant;
     burstiness = a.process == Process::kGamma ? 1 / (a.cv * a.cv) : 1.0;
   }
 };
@@ -59,7 +61,7 @@ std::string vllm_text(const ServingMetrics& m, const Scenario& s) {
   out["model_id"] = s.deployment->model.name;
   out["num_prompts"] = m.completed + m.failed;
   out["request_rate"] = load.rate ? Json(*load.rate) : Json("inf");
-  out["burstiness"] = load.burstiness.value_or(1.0);
+  out["burstiness"] = load.constant ? Json("inf") : Json(load.burstiness.value_or(1.0));
   out["max_concurrency"] = optional_json(load.concurrency);
   out["duration"] = m.duration.base();
   out["completed"] = m.completed;

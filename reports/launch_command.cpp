@@ -482,7 +482,7 @@ void llama_cpp(const Launch& l, LaunchProcess& p) {
              std::to_string(e.max_num_batched_tokens),
              "--flash-attn",
              "on"};
-  if (l.d.sharding.tp > 1) add(p.words, {"--split-mode", "row"});
+  if (l.d.sharding.tp > 1) add(p.words, {"--split-mode", "tensor"});
   if (l.d.sharding.tp == 1 && l.d.sharding.pp > 1) add(p.words, {"--split-mode", "layer"});
   if (const std::string cache = kv_cache_word(l.d, "llama-cpp"); !cache.empty())
     add(p.words, {"--cache-type-k", cache, "--cache-type-v", cache});

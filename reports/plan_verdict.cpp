@@ -116,6 +116,19 @@ std::string fleet_text(const PlanAnswer& a) {
   return out;
 }
 
+/// The link that caches take from prefill to decode workers, and where its speed is from.
+std::string link_text(const PlanAnswer& a) {
+  const Candidate& c = a.result.ranked.front().candidate;
+  if (!c.disaggregated()) return "";
+  const Disaggregation& apart = *c.scenario.serving.disaggregation;
+  const std::string from = a.plan.transfer_bandwidth > BytesPerSecond(0) ? "the plan's 'transfer'"
+                           : apart.bandwidth > BytesPerSecond(0)
+                               ? "20 Gbit/s by instance: parts of a host come without its NICs; 'transfer' sets another"
+                               : "each GPU's NIC; 'transfer' sets another";
+  const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart);
+  return fmt::format("  caches move at {:.3g} GB/s per GPU ({})\n", link.base() / 1e9, from);
+}
+
 /// The price of a million tokens, where known.
 std::string token_prices_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
@@ -262,8 +275,8 @@ std::string winner_text(const PlanAnswer& a) {
                     fmt::format("  price: {}\n",
                                 bill_line(*w.candidate.scenario.deployment,
                                           w.candidate.disaggregated() ? &w.candidate.prefill() : nullptr, w.bill())) +
-                    token_prices_text(a) + probability_text(a) + verdicts_text(w, a.plan) + reserve_text(a) +
-                    standing_text(*w.candidate.scenario.deployment);
+                    link_text(a) + token_prices_text(a) + probability_text(a) + verdicts_text(w, a.plan) +
+                    reserve_text(a) + standing_text(*w.candidate.scenario.deployment);
   for (const std::string& doubt : w.candidate.scenario.doubts) out += fmt::format("  {}\n", doubt);
   return out;
 }
@@ -275,7 +288,8 @@ std::string owned_text(const PlanAnswer& a) {
       fmt::format("{} owned GPUs serve {} of {} {}{}: {} x {} {}, {}, {} USD/h\n", p.gpus(), significant(p.load, 3),
                   significant(a.owned->offered, 3), unit_of(a.result.kind),
                   p.probability ? fmt::format(" with probability {:.0f} %", 100 * *p.probability) : "", p.replicas,
-                  p.candidate.gpu, layout_of(p.candidate), p.candidate.precision, usd(p.usd_per_hour()));
+                  p.candidate.gpu, layout_of(p.candidate), p.candidate.precision, usd(p.usd_per_hour())) +
+      fmt::format("  price: {}\n", bill_line(*p.candidate.scenario.deployment, nullptr, p.bill()));
   if (a.result.ranked.empty()) return out;
   return out + fmt::format(
                    "with the fleet below, {} USD/h in all; the router gives each replica a share by its "

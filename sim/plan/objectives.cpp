@@ -1,5 +1,6 @@
 #include "sim/plan/objectives.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -25,7 +26,9 @@ bool read_statistic(std::string_view word, double& percentile) {
 
 std::string_view name_of(LatencyMetric metric) { return kMetrics[static_cast<std::size_t>(metric)]; }
 
-std::string Objective::name() const {
+std::string Objective::name() const { return who.empty() ? statistic() : who + " " + statistic(); }
+
+std::string Objective::statistic() const {
   return percentile < 0 ? fmt::format("{}_mean", name_of(metric))
                         : fmt::format("{}_p{:g}", name_of(metric), percentile);
 }
@@ -51,22 +54,40 @@ std::vector<Objective> parse_objectives(ConfigReader in) {
   return objectives;
 }
 
-const Distribution& distribution_of(const ServingMetrics& m, LatencyMetric metric) {
-  switch (metric) {
-    case LatencyMetric::kTtft:
-      return m.ttft_ms;
-    case LatencyMetric::kTpot:
-      return m.tpot_ms;
-    case LatencyMetric::kItl:
-      return m.itl_ms;
-    case LatencyMetric::kE2el:
-      break;
+std::vector<Objective> objectives_of_clients(const WorkloadSpec& workload) {
+  std::vector<Objective> out;
+  for (std::size_t i = 0; i < workload.clients.size(); ++i) {
+    const WorkloadSpec& client = workload.clients[i];
+    if (!client.objectives) continue;
+    for (Objective& o : parse_objectives(ConfigReader(client.objectives, "objectives"))) {
+      if (o.metric == LatencyMetric::kItl)
+        throw ConfigError(client.objectives->mark,
+                          "objectives of one kind of clients limit its TTFT, TPOT and E2E latency, not single gaps: "
+                          "'tpot' in place of 'itl'");
+      o.client = static_cast<int>(i);
+      o.who = client.name.empty() ? fmt::format("clients[{}]", i) : client.name;
+      out.push_back(std::move(o));
+    }
   }
-  return m.e2el_ms;
+  return out;
+}
+
+const Distribution& distribution_of(const Objective& o, const ServingMetrics& m) {
+  const auto of = [&o](const auto& samples) -> const Distribution& {
+    return o.metric == LatencyMetric::kTtft   ? samples.ttft_ms
+           : o.metric == LatencyMetric::kTpot ? samples.tpot_ms
+                                              : samples.e2el_ms;
+  };
+  if (o.client >= 0) return of(m.clients.at(static_cast<std::size_t>(o.client)));
+  return o.metric == LatencyMetric::kItl ? m.itl_ms : of(m);
+}
+
+std::int64_t requests_of(const Objective& o, const ServingMetrics& m) {
+  return o.client >= 0 ? m.clients.at(static_cast<std::size_t>(o.client)).completed : m.completed;
 }
 
 Seconds observed(const Objective& o, const ServingMetrics& metrics) {
-  const Distribution& d = distribution_of(metrics, o.metric);
+  const Distribution& d = distribution_of(o, metrics);
   return (o.percentile < 0 ? d.mean() : d.percentile(o.percentile)) * kMillisecond;
 }
 
@@ -79,14 +100,28 @@ bool meets(const Objective& o, const ServingMetrics& m) {
   return serves_enough(m) && !m.load.saturated && observed(o, m) <= o.limit;
 }
 
-Objectives goodput_limits(const std::vector<Objective>& objectives) {
+Objectives goodput_limits(const std::vector<Objective>& objectives, int client) {
   Objectives limits;
   for (const Objective& o : objectives) {
+    if (o.client != client) continue;
     if (o.metric == LatencyMetric::kTtft) limits.ttft = o.limit;
     if (o.metric == LatencyMetric::kTpot || o.metric == LatencyMetric::kItl) limits.tpot = o.limit;
     if (o.metric == LatencyMetric::kE2el) limits.e2el = o.limit;
   }
   return limits;
+}
+
+std::vector<Objectives> client_limits(const std::vector<Objective>& objectives, std::size_t clients) {
+  const auto has_own = [&](int client) {
+    return std::any_of(objectives.begin(), objectives.end(), [&](const Objective& o) { return o.client == client; });
+  };
+  std::vector<Objectives> limits;
+  bool any = false;
+  for (int i = 0; i < static_cast<int>(clients); ++i) {
+    any = any || has_own(i);
+    limits.push_back(goodput_limits(objectives, has_own(i) ? i : -1));
+  }
+  return any ? limits : std::vector<Objectives>{};
 }
 
 }  // namespace roofcast

@@ -7,6 +7,7 @@
 
 #include "base/config_reader.h"
 #include "sim/serve/metrics.h"
+#include "sim/serve/workload.h"
 
 namespace roofcast {
 
@@ -18,12 +19,20 @@ struct Objective {
   LatencyMetric metric = LatencyMetric::kTtft;
   double percentile = 99;  ///< negative: the mean
   Seconds limit{};
-  std::string name() const;  ///< as its key
+  int client = -1;       ///< the kind of clients, by its place in the workload, whose requests it limits; -1: all
+  std::string who = {};  ///< the name of that kind
+  std::string statistic() const;  ///< as its key
+  std::string name() const;       ///< the same, after the kind of clients if it is of one: "chat ttft_p99"
 };
 
 std::vector<Objective> parse_objectives(ConfigReader in);
+/// Those that kinds of clients have of their own. Throws ConfigError for gaps between tokens (itl), which are not kept
+/// by kind.
+std::vector<Objective> objectives_of_clients(const WorkloadSpec& workload);
 
-const Distribution& distribution_of(const ServingMetrics& metrics, LatencyMetric metric);
+/// The samples that an objective limits, and the requests they are of.
+const Distribution& distribution_of(const Objective& objective, const ServingMetrics& metrics);
+std::int64_t requests_of(const Objective& objective, const ServingMetrics& metrics);
 /// The statistic that the objective limits.
 Seconds observed(const Objective& objective, const ServingMetrics& metrics);
 
@@ -34,7 +43,10 @@ bool serves_enough(const ServingMetrics& metrics, double goodput = 0);
 /// Whether a run met the objective: its statistic is within the limit, no request failed, and the queue does not grow.
 bool meets(const Objective& objective, const ServingMetrics& metrics);
 
-/// Limits of single requests for goodput: the objective's limit, whatever its percentile.
-Objectives goodput_limits(const std::vector<Objective>& objectives);
+/// Limits of single requests for goodput: the limits of all requests, whatever their percentile; or those of one kind
+/// of clients.
+Objectives goodput_limits(const std::vector<Objective>& objectives, int client = -1);
+/// ... of every kind of clients: its own if it has any, else those of all requests. Empty where no kind has its own.
+std::vector<Objectives> client_limits(const std::vector<Objective>& objectives, std::size_t clients);
 
 }  // namespace roofcast

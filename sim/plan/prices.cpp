@@ -20,12 +20,24 @@ constexpr double kHoursPerYear = 8760;
 std::string tier_of(ConfigReader& in) { return std::string(kTiers[in.choice("tier", kTiers)]); }
 
 /// Depreciation over the hours of its life, and its power with the building's.
-double owned_usd_per_hour(ConfigReader& in) {
-  const double usd = in.number("usd_per_gpu", kPositive), years = in.number("years", {0.5, 20.0}),
-               residual = in.number("residual", 0.0, kFraction);
+PriceQuote owned_quote(ConfigReader& in) {
+  double usd = 0;
+  std::string who = "own, electricity alone";
+  if (in.has("usd_per_gpu")) {
+    const double years = in.number("years", {0.5, 20.0}), residual = in.number("residual", 0.0, kFraction);
+    usd = in.number("usd_per_gpu", kPositive) * (1 - residual) / (years * kHoursPerYear);
+    who = "own";
+  }
   const double kilowatts =
       in.power("power", Watts{0}).value / 1e3 * in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
-  return usd * (1 - residual) / (years * kHoursPerYear) + kilowatts * in.number("usd_per_kwh", 0.0, kAtLeastZero);
+  const double electricity = kilowatts * in.number("usd_per_kwh", 0.0, kAtLeastZero);
+  if (electricity <= 0) who = "own, without electricity";
+  return {.tier = "owned",
+          .provider = who,
+          .region = "",
+          .date = "",
+          .source = "the scenario",
+          .per_gpu = {usd + electricity}};
 }
 
 PriceOffer parse_offer(ConfigReader in, const PriceQuote& provider) {
@@ -169,15 +181,11 @@ PriceQuestion parse_price(const ConfigTree& tree) {
   }
   ConfigReader in(tree, "a price");
   question.tier = tier_of(in);
-  if (in.has("usd_per_gpu")) {
-    if (question.tier != "owned") in.fail("usd_per_gpu", "'usd_per_gpu' belongs to 'tier: owned'");
+  if (in.has("usd_per_gpu") || in.has("usd_per_kwh")) {
+    const char* key = in.has("usd_per_gpu") ? "usd_per_gpu" : "usd_per_kwh";
+    if (question.tier != "owned") in.fail(key, fmt::format("'{}' belongs to 'tier: owned'", key));
     PriceOffer own;
-    own.quote = {.tier = "owned",
-                 .provider = "own",
-                 .region = "",
-                 .date = "",
-                 .source = "the scenario",
-                 .per_gpu = {owned_usd_per_hour(in)}};
+    own.quote = owned_quote(in);
     own.sizes = {static_cast<int>(in.integer("host", 8, {1, 1024}))};
     question.own = own;
   } else {

@@ -410,19 +410,6 @@ void check_positions(const Scenario& s) {
   for (const WorkloadSpec& client : s.workload->clients) check(client);
 }
 
-/// Limits of single kinds of clients; kinds without any take the scenario's.
-std::vector<Objectives> client_limits(const Scenario& s) {
-  std::vector<Objectives> limits;
-  if (!s.workload) return limits;
-  const auto& clients = s.workload->clients;
-  const auto has_own = [](const WorkloadSpec& client) { return client.objectives != nullptr; };
-  if (std::none_of(clients.begin(), clients.end(), has_own)) return limits;
-  for (const WorkloadSpec& client : clients)
-    limits.push_back(has_own(client) ? goodput_limits(parse_objectives(ConfigReader(client.objectives, "objectives")))
-                                     : s.serving.objectives);
-  return limits;
-}
-
 /// Refuses several sequences per prompt where they are not simulated.
 void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   const auto check = [&](const WorkloadSpec& w) {
@@ -503,6 +490,12 @@ FleetSpec read_fleet(ConfigReader& in, const Scenario& s) {
 
 }  // namespace
 
+void Scenario::set_objectives(std::vector<Objective> wanted) {
+  objectives = std::move(wanted);
+  serving.objectives = goodput_limits(objectives);
+  serving.client_objectives = client_limits(objectives, workload ? workload->clients.size() : 0);
+}
+
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs, LoadIs load) {
   ConfigReader in(tree, "a scenario");
   Scenario s;
@@ -548,9 +541,13 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   if (s.workload) check_samples(s, *s.workload);
   if (s.workload) check_positions(s);
   if (s.workload && s.deployment->model.encoder_only) check_encoded(*s.workload, s.deployment->model.name);
-  if (auto objectives = in.optional_child("objectives")) s.objectives = parse_objectives(std::move(*objectives));
-  s.serving.objectives = goodput_limits(s.objectives);
-  s.serving.client_objectives = client_limits(s);
+  std::vector<Objective> objectives;
+  if (auto given = in.optional_child("objectives")) objectives = parse_objectives(std::move(*given));
+  if (s.workload) {
+    const std::vector<Objective> own = objectives_of_clients(*s.workload);
+    objectives.insert(objectives.end(), own.begin(), own.end());
+  }
+  s.set_objectives(std::move(objectives));
   const bool forced = in.boolean("force_unsupported", false);
   const Mark mark = in.mark_of(in.has("engine") ? "engine" : "gpu");
   if (tree->find("lora") != nullptr)

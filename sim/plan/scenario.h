@@ -23,6 +23,9 @@ struct Scenario {
   std::vector<Objective> objectives;
   double goodput = 0;  ///< of a plan: the share of requests that must be within all limits at once; 0: judged singly
   std::vector<std::string> doubts;  ///< why it may not run as it is written (sim/plan/support.h)
+
+  /// Replaces the objectives, and with them the limits of single requests.
+  void set_objectives(std::vector<Objective> wanted);
 };
 
 /// Throws ConfigError for whatever is wrong with the file; a deployment that does not fit is

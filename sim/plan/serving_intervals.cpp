@@ -42,6 +42,33 @@ LogSpread spread_of(const std::string& metric, SystemSpread system, const Specul
   return metric.find("ttft") != std::string::npos ? system.ttft : system.tpot;
 }
 
+/// Requests come whatever becomes of those before them.
+bool is_open(const WorkloadSpec& w) {
+  using Process = ArrivalSpec::Process;
+  return w.arrivals.process != Process::kClosedLoop && w.arrivals.process != Process::kAllAtOnce;
+}
+
+/// Users without a pause: so many requests are in flight all the time.
+bool in_closed_loop(const WorkloadSpec& w) {
+  return w.arrivals.process == ArrivalSpec::Process::kClosedLoop && w.arrivals.think_time <= Seconds(0);
+}
+
+/// Where every step takes exp(`slower`) times as long.
+MetricsList metrics_at(const Scenario& scenario, Pricers& pricers, double slower) {
+  ServingOptions options = scenario.serving;
+  options.pricer = [&](std::shared_ptr<const Deployment> d) -> std::unique_ptr<StepPricer> {
+    std::unique_ptr<StepPricer>& pricer = pricers[d.get()];
+    if (!pricer) pricer = make_model_pricer(d);
+    return shifted_pricer(std::make_unique<SharedPricer>(*pricer), {std::exp(slower), std::exp(slower)});
+  };
+  return metrics_of(simulate(scenario.deployment, *scenario.workload, options), scenario);
+}
+
+double number_of(const MetricsList& list, const std::string& metric, double otherwise) {
+  const auto at = std::find_if(list.begin(), list.end(), [&](const auto& m) { return m.first == metric; });
+  return at != list.end() ? std::get<double>(at->second) : otherwise;
+}
+
 bool has_interval(const std::string& metric) { return metric.ends_with("_ms") || metric.ends_with("_throughput"); }
 
 }  // namespace
@@ -81,14 +108,31 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
     }
   }
   const SystemSpread system = system_spread(*scenario.deployment, regime_of(scenario, metrics));
-  std::vector<MetricInterval> out;
-  for (const auto& [metric, value] : metrics_of(metrics, scenario)) {
-    if (!has_interval(metric) || std::get<double>(value) == 0) continue;  // 0: no sample, as TPOT of single tokens
+  const MetricsList list = metrics_of(metrics, scenario);
+  const auto spread = [&](const std::string& metric, double predicted) {
     // The prediction itself is always within: a decision of the scheduler may turn with the slightest shift.
-    const double predicted = std::get<double>(value);
     const LogSpread kernels{std::min(0.0, std::log(quantile(values[metric], 0.05) / predicted)),
                             std::max(0.0, std::log(quantile(values[metric], 0.95) / predicted))};
-    const LogSpread all = together(kernels, spread_of(metric, system, scenario.serving.speculation));
+    return together(kernels, spread_of(metric, system, scenario.serving.speculation));
+  };
+  const bool open = is_open(*scenario.workload);
+  const double mean_stay = metrics.e2el_ms.mean();
+  const LogSpread stay = mean_stay > 0 ? spread("mean_e2el_ms", mean_stay) : LogSpread{};
+  MetricsList slow, fast;
+  if (open) slow = metrics_at(scenario, pricers, stay.high);
+  if (open && metrics.load.saturated) fast = metrics_at(scenario, pricers, stay.low);
+  std::vector<MetricInterval> out;
+  for (const auto& [metric, value] : list) {
+    if (!has_interval(metric) || std::get<double>(value) == 0) continue;  // 0: no sample, as TPOT of single tokens
+    const double predicted = std::get<double>(value);
+    if (metric.ends_with("_throughput") && open) {
+      out.push_back({metric, std::min(predicted, number_of(slow, metric, predicted)),
+                     std::max(predicted, number_of(fast, metric, predicted))});
+      continue;
+    }
+    // Users in flight stay as many: by Little's law they get through as their stay gets shorter.
+    const bool users = metric.ends_with("_throughput") && in_closed_loop(*scenario.workload);
+    const LogSpread all = users ? LogSpread{-stay.high, -stay.low} : spread(metric, predicted);
     out.push_back({metric, predicted * std::exp(all.low), predicted * std::exp(all.high)});
   }
   return out;

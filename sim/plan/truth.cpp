@@ -148,10 +148,11 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
 Scenario Truths::scenario_in(const TruthDraw& draw) const {
   Scenario s = scenario_;
   const double slower = std::exp(at(first_token_, draw.normals[kFirstToken]));
-  for (Objective& o : s.objectives) {
+  std::vector<Objective> objectives = s.objectives;
+  for (Objective& o : objectives) {
     if (o.metric == LatencyMetric::kTtft) o.limit = o.limit / slower;
   }
-  s.serving.objectives = goodput_limits(s.objectives);
+  s.set_objectives(std::move(objectives));
   s.serving.speculation = accepted_better(std::move(s.serving.speculation), draw.normals[kAcceptance]);
   return s;
 }

@@ -26,12 +26,13 @@ void Collector::on(const RequestRecord& r) {
   const Seconds arrival = r.arrival - begin_.seconds();
   watch_.served(arrival, r.queue, arrival + r.e2el);
   if (r.thinking_tokens > 0) m.ttfat_ms.add(r.ttfat().in(kMillisecond));
-  m.good_requests += within(r, objectives_) ? 1.0 : 0.0;
+  const auto kind = static_cast<std::size_t>(r.client);
+  const double good = within(r, client_objectives_.empty() ? objectives_ : client_objectives_[kind]) ? 1.0 : 0.0;
+  m.good_requests += good;
   if (!m.clients.empty()) {
-    ClientMetrics& c = m.clients[static_cast<std::size_t>(r.client)];
+    ClientMetrics& c = m.clients[kind];
     ++c.completed;
-    if (!client_objectives_.empty())
-      c.good_requests += within(r, client_objectives_[static_cast<std::size_t>(r.client)]) ? 1.0 : 0.0;
+    if (!client_objectives_.empty()) c.good_requests += good;
     c.input_tokens += r.prompt_tokens;
     c.output_tokens += r.output_tokens;
     c.ttft_ms.add(r.ttft.in(kMillisecond));

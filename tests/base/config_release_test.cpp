@@ -128,7 +128,6 @@ TEST_CASE("releases: a version, the beginning of one, or none") {
   CHECK(asked("0.10.0").version == "0.10.0");
   CHECK(asked("v0.10.0").version == "0.10.0");
   CHECK(asked("0.10").version == "0.10.2");  // the newest that begins so
-  CHECK(asked("0").version == "0.20.0");
   CHECK(asked("0.11.0rc2").version == "0.11.0");
   CHECK(asked("0.9").date == "2025-01-10");
   CHECK_FALSE(asked("0.20.0").beyond_known);
@@ -159,6 +158,9 @@ TEST_CASE("releases: newer than the newest is the newest, and says so") {
   // More than twenty minor versions ahead, or two major ones, is a slip.
   CHECK(asked("0.40.0").beyond_known);
   CHECK(refused("0.41.0").starts_with("s.yaml:3:9: server has no release '0.41.0'; nearest is '0.20.0'"));
+  CHECK(refused("0").starts_with("s.yaml:3:9: server has no release '0'"));  // 0.9 as well as 0.20
+  CHECK(refused("0.09").starts_with("s.yaml:3:9: server has no release '0.09'"));
+  CHECK(refused("0.9.01").starts_with("s.yaml:3:9: server has no release '0.9.01'"));
   CHECK(refused("2.0") == "s.yaml:3:9: server has no release '2.0'; nearest is '0.20.0' (known: 0.9.0 to 0.20.0)");
 }
 

@@ -58,6 +58,16 @@ TEST_CASE("a simulated run in every load generator's format reads back as itself
                        ConfigError);
 }
 
+TEST_CASE("a simulated run at equal gaps reads back at equal gaps") {
+  const TemporaryFolder folder;
+  const Scenario s = scenario("{process: constant, rate: 20 /s}");
+  const BenchRun read =
+      read_bench_run(folder.write("vllm", find_bench_format("vllm", "--bench-format").write(run(s), s)));
+  CHECK(read.constant_rate);
+  CHECK_FALSE(read.burstiness);
+  CHECK(*read.request_rate == 20);
+}
+
 TEST_CASE("a simulated run as LoadGen logs it reads back with its latencies, tokens and load") {
   const TemporaryFolder folder;
   const BenchFormat& format = find_bench_format("loadgen", "");

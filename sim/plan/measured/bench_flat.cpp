@@ -1,6 +1,9 @@
 // vllm bench serve and SGLang bench_serving: one map of flat keys.
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
 
 #include "sim/plan/measured/bench_reader.h"
 
@@ -14,17 +17,28 @@ std::string vllm_key(const std::string& key) {
   return at == std::string::npos ? key : key.substr(0, at) + "_e2el_ms";
 }
 
+bool is_infinite(const std::string& word) { return word == "inf" || word == "Infinity"; }
+
 /// A number of requests a second; "inf" (vLLM) or Infinity (SGLang); SGLang's "trace" says nothing of the rate.
 void read_rate(const BenchReader& in, BenchRun& run) {
   const auto* rate = in.at("request_rate");
   const std::string word = in.text("request_rate");
   if (rate == nullptr || word == "trace") return;
-  if (word == "inf" || word == "Infinity") {
+  if (is_infinite(word)) {
     run.unlimited_rate = true;
   } else {
     run.request_rate = in.checked(*rate, "request_rate");
     if (*run.request_rate == 0) in.fail("'request_rate' must be more than 0");
   }
+}
+
+/// Numbers of one file that cannot all be true. Clients differ in where they begin to count, by a few percent.
+void check_rate(const BenchReader& in, const BenchRun& run, const char* key, double count) {
+  constexpr double kTolerance = 0.1;
+  const auto given = in.number(key);
+  const double counted = count / run.duration_s;
+  if (given && std::abs(*given - counted) > kTolerance * std::max(*given, counted))
+    in.fail(fmt::format("'{}' is {:.4g}, but the counts and the duration make {:.4g}", key, *given, counted));
 }
 
 }  // namespace
@@ -36,7 +50,8 @@ BenchRun read_flat_run(const BenchReader& in, std::string_view tool) {
   if (run.model.empty()) run.model = in.text("/server_info/model_path");
   run.num_prompts = in.number("num_prompts");
   run.max_concurrency = in.number("max_concurrency");
-  run.burstiness = in.number("burstiness");
+  run.constant_rate = is_infinite(in.text("burstiness"));
+  if (!run.constant_rate) run.burstiness = in.number("burstiness");
   read_rate(in, run);
   run.completed = in.required("completed");
   run.failed = in.number("failed").value_or(std::max(0.0, run.num_prompts.value_or(0) - run.completed));
@@ -46,6 +61,8 @@ BenchRun read_flat_run(const BenchReader& in, std::string_view tool) {
   run.output_tokens = in.required("total_output_tokens");
   if (run.completed > 0 && (run.input_tokens <= 0 || run.output_tokens <= 0))
     in.fail("the run has no tokens in or none out");
+  check_rate(in, run, "request_throughput", run.completed);
+  check_rate(in, run, "output_throughput", run.output_tokens);
   run.prompt_lengths = in.lengths("input_lens");
   run.output_lengths = in.lengths("output_lens");
   for (const char* key :

@@ -116,14 +116,45 @@ void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions
   }
 }
 
-/// The plan with these objectives alone.
-PlanSpec with_objectives(const PlanSpec& plan, ConfigTree objectives) {
-  auto scenario = std::make_shared<ConfigNode>(*plan.space.scenario);
-  for (ConfigNode::Entry& e : scenario->entries) {
-    if (e.key == "objectives") e.value = objectives;
+/// Where a plan writes objectives: its own, or those of a kind of clients.
+struct Place {
+  int client = -1;  ///< by its place in the workload; -1: the plan's own
+  ConfigTree objectives;
+};
+
+/// The workload as it is written, a named one in full; null where there is none.
+ConfigTree workload_of(const PlanSpec& plan) {
+  const ConfigTree* workload = plan.space.scenario->find("workload");
+  return workload != nullptr && *workload ? resolve_named("workloads", *workload) : nullptr;
+}
+
+std::vector<Place> places_of(const PlanSpec& plan) {
+  std::vector<Place> out;
+  const ConfigTree* own = plan.space.scenario->find("objectives");
+  if (own != nullptr && *own) out.push_back({-1, *own});
+  const ConfigTree workload = workload_of(plan);
+  const ConfigTree* clients = workload ? workload->find("clients") : nullptr;
+  if (clients == nullptr || !*clients) return out;
+  for (std::size_t i = 0; i < (*clients)->items.size(); ++i) {
+    const ConfigTree* limits = (*clients)->items[i]->find("objectives");
+    if (limits != nullptr && *limits) out.push_back({static_cast<int>(i), *limits});
   }
+  return out;
+}
+
+/// The plan with these objectives in a place.
+PlanSpec with_objectives(const PlanSpec& plan, const Place& place, const ConfigTree& objectives) {
   PlanSpec out = plan;
-  out.space.scenario = scenario;
+  if (place.client < 0) {
+    out.space.scenario = with_value(plan.space.scenario, "objectives", objectives, "plan");
+    return out;
+  }
+  const ConfigTree workload = workload_of(plan);
+  std::vector<ConfigTree> clients = (*workload->find("clients"))->items;
+  ConfigTree& client = clients[static_cast<std::size_t>(place.client)];
+  client = with_value(client, "objectives", objectives, "plan");
+  out.space.scenario = with_value(plan.space.scenario, "workload",
+                                  with_value(workload, "clients", make_list(std::move(clients)), "plan"), "plan");
   return out;
 }
 
@@ -138,7 +169,7 @@ std::string raised(const Objective& o, Seconds to) {
 /// What the deployment meets: the sampled percentile, or what nine of ten deployments like it stay below, whichever is
 /// later. Nothing where that is within the limit.
 std::optional<Seconds> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
-  const LogSpread spread = quick_spread(found.candidate.scenario, found.result.metrics, o.name());
+  const LogSpread spread = quick_spread(found.candidate.scenario, found.result.metrics, o.statistic());
   const double forecast = observed(o, found.result.metrics).base();
   const double seconds = std::max(upper_confidence(o, found.result.metrics).base(),
                                   plan.confidence > 0 ? forecast * std::exp(spread.high) : 0.0);
@@ -149,7 +180,9 @@ std::optional<Seconds> relaxed(const Objective& o, const PlannedDeployment& foun
 /// Where no single limit stands in the way: all of them.
 void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const SearchOptions& options,
                Advice& advice) {
-  const auto found = answer_of(with_objectives(plan, make_map()), options);
+  PlanSpec free = plan;
+  for (const Place& place : places_of(plan)) free = with_objectives(free, place, make_map());
+  const auto found = answer_of(free, options);
   if (!found) return;
   std::string all;
   for (const Objective& o : asked) {
@@ -174,12 +207,12 @@ Seconds rounded_up(Seconds t) {
 }
 
 /// The lowest limit of one objective, within a tenth, for which the search has an answer; `enough` may do.
-std::optional<std::string> raise_limit(const PlanSpec& plan, const ConfigTree& objectives, const std::string& key,
+std::optional<std::string> raise_limit(const PlanSpec& plan, const Place& place, const std::string& key,
                                        const Objective& o, Seconds enough, const SearchOptions& options) {
   constexpr int kMostSteps = 8;
   std::optional<std::string> out;
   const auto holds = [&](Seconds limit) {
-    const auto found = answer_of(with_objectives(plan, with_limit(objectives, key, limit)), options);
+    const auto found = answer_of(with_objectives(plan, place, with_limit(place.objectives, key, limit)), options);
     if (found) {
       const double usd = found->usd_per_hour();
       out = fmt::format("{}, on {}{}", raised(o, limit), in_words(*found),
@@ -198,20 +231,22 @@ std::optional<std::string> raise_limit(const PlanSpec& plan, const ConfigTree& o
 }
 
 /// The limit that would hold where the others stand as they are.
-void relax_each(const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
-  const ConfigTree* objectives = plan.space.scenario->find("objectives");
-  if (objectives == nullptr || !*objectives || plan.goodput > 0) return;
-  const std::vector<Objective> asked = parse_objectives(ConfigReader(*objectives, "objectives"));
-  for (const ConfigNode::Entry& entry : (*objectives)->entries) {
-    auto fewer = std::make_shared<ConfigNode>(**objectives);
-    std::erase_if(fewer->entries, [&](const ConfigNode::Entry& e) { return e.key == entry.key; });
-    const auto found = answer_of(with_objectives(plan, fewer), options);
-    if (!found) continue;
-    for (const Objective& o : asked) {
-      if (entry.key != o.name() && entry.key != name_of(o.metric)) continue;
-      const auto enough = relaxed(o, *found, plan);
-      const auto line = enough ? raise_limit(plan, *objectives, entry.key, o, *enough, options) : std::nullopt;
-      if (line) advice.relax.push_back(*line);
+void relax_each(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
+  if (plan.goodput > 0 || r.candidates.empty()) return;
+  const std::vector<Objective>& asked = r.candidates.front().scenario.objectives;
+  for (const Place& place : places_of(plan)) {
+    for (const ConfigNode::Entry& entry : place.objectives->entries) {
+      auto fewer = std::make_shared<ConfigNode>(*place.objectives);
+      std::erase_if(fewer->entries, [&](const ConfigNode::Entry& e) { return e.key == entry.key; });
+      const auto found = answer_of(with_objectives(plan, place, fewer), options);
+      if (!found) continue;
+      for (const Objective& o : asked) {
+        const bool written = entry.key == o.statistic() || entry.key == name_of(o.metric);
+        if (!written || o.client != place.client) continue;
+        const auto enough = relaxed(o, *found, plan);
+        const auto line = enough ? raise_limit(plan, place, entry.key, o, *enough, options) : std::nullopt;
+        if (line) advice.relax.push_back(*line);
+      }
     }
   }
   if (advice.relax.empty() && advice.gpus == 0 && asked.size() > 1) relax_all(plan, asked, options, advice);
@@ -227,7 +262,7 @@ std::string binding(const PlanResult& r, const PlanSpec& plan) {
   const auto ratio = [&](const Verdict& v) {
     const double sampled = v.upper / v.objective.limit;
     if (!r.nearest->probability) return sampled;
-    const LogSpread spread = quick_spread(r.nearest->candidate.scenario, result.metrics, v.objective.name());
+    const LogSpread spread = quick_spread(r.nearest->candidate.scenario, result.metrics, v.objective.statistic());
     return std::max(sampled, v.value / v.objective.limit * std::exp(spread.high));
   };
   const Verdict* worst = nullptr;
@@ -258,7 +293,7 @@ Advice advice_for(const PlanResult& r, const PlanSpec& plan, const SearchOptions
   advice.binds = binding(r, plan);
   find_larger(r, plan, options, advice);
   find_carried(r, plan, options, advice);
-  relax_each(plan, options, advice);
+  relax_each(r, plan, options, advice);
   return advice;
 }
 

@@ -121,8 +121,7 @@ class Reader {
       throw ConfigError(plan_.space.scenario->mark,
                         "a plan finds prefill workers itself: 'modes: [disaggregated]' in place of 'disaggregation'");
     }
-    if (c.scenario.objectives.empty() && c.scenario.workload->objectives)
-      c.scenario.objectives = parse_objectives(ConfigReader(c.scenario.workload->objectives, "objectives"));
+    take_objectives_of_workload(c.scenario);
     judge_together(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
     if (!has_asked_formats(c.scenario.deployment->precision)) return;
@@ -165,9 +164,17 @@ class Reader {
            (d.sharding.attention_dp == 1 || d.engine.expert_exchange != ExpertExchange::kAllToAll);
   }
 
+  /// A named workload may say what its service promises, where the plan does not.
+  static void take_objectives_of_workload(Scenario& s) {
+    const auto of_all = [](const Objective& o) { return o.client < 0; };
+    if (!s.workload->objectives || std::any_of(s.objectives.begin(), s.objectives.end(), of_all)) return;
+    std::vector<Objective> objectives = parse_objectives(ConfigReader(s.workload->objectives, "objectives"));
+    objectives.insert(objectives.end(), s.objectives.begin(), s.objectives.end());
+    s.set_objectives(std::move(objectives));
+  }
+
   /// Under a goodput the objectives limit single requests.
   void judge_together(Scenario& s) const {
-    s.serving.objectives = goodput_limits(s.objectives);
     s.goodput = plan_.goodput;
     const Mark& mark = plan_.space.scenario->mark;
     if (s.goodput > 0 && s.objectives.empty())
@@ -254,13 +261,17 @@ class Reader {
            (!plan_.only_kv_cache || p.kv_cache == plan_.only.kv_cache);
   }
 
+  /// The reason of the one with the most memory, which is the nearest to fitting.
   void refuse(const Candidate& c) {
     ++out_.too_large;
-    if (!out_.first_reason.empty()) return;
-    const auto& infeasible = c.scenario.deployment->memory.infeasible;
-    out_.first_reason =
-        infeasible ? infeasible->reason
-                   : fmt::format("a request of the mean length does not fit the KV cache of {} x {}", c.gpus(), c.gpu);
+    const Deployment& d = *c.scenario.deployment;
+    const Bytes memory = d.gpu.memory_capacity * static_cast<double>(c.gpus());
+    if (memory <= most_refused_ || (most_refused_ == Bytes(0) && !out_.first_reason.empty())) return;
+    most_refused_ = memory;
+    const std::string where = fmt::format("{} x {} ({})", c.gpus(), c.gpu, layout_of(d.sharding));
+    out_.first_reason = d.memory.infeasible
+                            ? fmt::format("{}: {}", where, d.memory.infeasible->reason)
+                            : fmt::format("a request of the mean length does not fit the KV cache of {}", where);
   }
 
   /// Availability with unlimited replicas: the share of the time that some zone is up.
@@ -298,6 +309,25 @@ class Reader {
       at->second = c;
   }
 
+  /// Per GPU, for caches between roles: as the plan says; else 0, which is each GPU's NIC. Instances that are part of a
+  /// host do not come with its NICs. Such H100s have 20 Gbit/s by instance at a provider that says so
+  /// (github.com/scaleway/docs-content, pages/gpu/reference-content/gpu-instances-bandwidth-overview.mdx, 2025-05-12).
+  BytesPerSecond link_of(const Candidate& prefill, const Candidate& decode) const {
+    constexpr BytesPerSecond kOfAnInstance{20e9 / 8};
+    BytesPerSecond link = plan_.transfer_bandwidth;
+    if (link > BytesPerSecond(0) || plan_.goal != PlanGoal::kCost) return link;
+    for (const Candidate* role : {&prefill, &decode}) {
+      const Deployment& d = *role->scenario.deployment;
+      const PriceQuote* quote = cheapest_bill(d, 1).decode.quote;
+      if (quote == nullptr || quote->tier == "owned" || quote->tier == "given" ||
+          quote->host >= d.gpu.node.gpus_per_node)
+        continue;
+      const BytesPerSecond each = kOfAnInstance / static_cast<double>(quote->host);
+      link = link > BytesPerSecond(0) ? std::min(link, each) : each;
+    }
+    return link;
+  }
+
   void pair_up() {
     std::uint64_t index = out_.considered;
     for (const auto& [prefill_key, p] : prefill_) {
@@ -307,10 +337,8 @@ class Reader {
         Candidate pair = d;
         pair.index = index++;
         const Seconds latency = plan_.transfer_latency.value_or(d.scenario.deployment->engine.handover_time);
-        pair.scenario.serving.disaggregation = Disaggregation{.prefill = p.scenario.deployment,
-                                                              .prefill_replicas = 1,
-                                                              .bandwidth = plan_.transfer_bandwidth,
-                                                              .latency = latency};
+        pair.scenario.serving.disaggregation = Disaggregation{
+            .prefill = p.scenario.deployment, .prefill_replicas = 1, .bandwidth = link_of(p, d), .latency = latency};
         check_samples(pair.scenario, *pair.scenario.workload);
         pair.most_prefill_gpus = p.most_of_kind;
         if (p.gpu != d.gpu) pair.gpu = p.gpu + " > " + d.gpu;
@@ -330,6 +358,7 @@ class Reader {
   std::vector<std::pair<std::uint64_t, ConfigError>> errors_;   ///< points that are wrong, not only unsplittable
   std::uint64_t matching_ = 0;                                  ///< points that were read and asked for
   std::vector<std::string> unpriced_gpus_;                      ///< without a price at the tier that is asked for
+  Bytes most_refused_{};                                        ///< memory of the candidate of first_reason
   std::string first_unpriced_;                                  ///< and why the first is
   double least_usd_ = std::numeric_limits<double>::infinity();  ///< of one replica that is too dear
   std::map<std::string, Candidate> prefill_, decode_;

@@ -180,7 +180,8 @@ void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec
     std::vector<Entry*> wave;
     for (Entry& e : entries) {
       const bool again = e.candidate->disaggregated() && e.against < best;
-      if (e.ranked || !e.may_hold || (e.simulated && !again) || e.best_score >= best) continue;
+      const bool worse = e.best_score > best + 1e-9 * std::abs(best);  // one as good may be surer
+      if (e.ranked || !e.may_hold || (e.simulated && !again) || worse) continue;
       wave.push_back(&e);
       if (wave.size() == kWave) break;
     }
@@ -379,6 +380,8 @@ bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goa
   if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
   if (std::abs(a.usd_per_hour() - b.usd_per_hour()) > 1e-9 * a.usd_per_hour())
     return a.usd_per_hour() < b.usd_per_hour();
+  const double sure_a = a.probability.value_or(0), sure_b = b.probability.value_or(0);
+  if (std::abs(sure_a - sure_b) > 1e-9) return sure_a > sure_b;
   if (a.result.worst_ratio != b.result.worst_ratio) return a.result.worst_ratio < b.result.worst_ratio;
   return a.candidate.index < b.candidate.index;
 }

@@ -121,7 +121,7 @@ const Objective* frontier_objective(const Scenario& scenario);
 /// Whether `a` ranks before `b`.
 bool better(const PlannedDeployment& a, const PlannedDeployment& b, PlanGoal goal);
 
-/// Smaller is better, by goal. Ties go by GPUs, then cost, then margin.
+/// Smaller is better, by goal. Ties go by GPUs, then cost, then probability, then margin.
 double score_of(const PlannedDeployment& planned, PlanGoal goal);
 
 }  // namespace roofcast

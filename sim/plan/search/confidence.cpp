@@ -9,8 +9,8 @@ constexpr double kTwoSided95 = 1.959963985;
 }
 
 Seconds upper_confidence(const Objective& o, const ServingMetrics& metrics) {
-  const Distribution& d = distribution_of(metrics, o.metric);
-  const double n = std::max(1.0, static_cast<double>(metrics.completed));
+  const Distribution& d = distribution_of(o, metrics);
+  const double n = std::max(1.0, static_cast<double>(requests_of(o, metrics)));
   if (o.percentile < 0) return (d.mean() + kTwoSided95 * d.stddev() / std::sqrt(n)) * kMillisecond;
   return d.percentile(100.0 * upper_rank(o.percentile, n)) * kMillisecond;
 }

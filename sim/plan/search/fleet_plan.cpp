@@ -302,6 +302,13 @@ std::string words_of(const Candidate& c) {
                      c.precision);
 }
 
+/// So many replicas all day.
+void fix_fleet(const PlannedDeployment& p, int replicas, FleetPlan& out) {
+  const double hours = out.length.in(kHour);
+  out.static_replicas = replicas;
+  out.fixed = day_of(p, replicas * hours, {{.replicas = replicas, .hours = hours}});
+}
+
 FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const DiurnalPlan& plan, PricerPool& pricers) {
   const Deployment& d = *p.candidate.scenario.deployment;
   FleetPlan out;
@@ -316,11 +323,9 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   const std::optional<HardTruth> truth = HardTruth::of(p, asked);
   out.confidence = truth ? asked.confidence : 0;
   schedule_slices(p, plan, truth, pricers, out);
-  const double hours = out.length.in(kHour);
   int most = p.replicas;  // in a long trace the slice with the most tokens need not be the hardest
   for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
-  out.static_replicas = most;
-  out.fixed = day_of(p, most * hours, {{.replicas = most, .hours = hours}});
+  fix_fleet(p, most, out);
   out.scheduled = scheduled_day(p, out);
   scale_day(p, plan, truth, pricers, out);
   out.scaled = scaled_day(p, out.slices);
@@ -334,15 +339,52 @@ double FleetPlan::cheapest_usd() const {
   return met ? std::min(by_need, scaled.usd) : by_need;
 }
 
-FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, const PlanResult& result) {
+namespace {
+
+/// Of the days that come within one replica for one slice of the cheapest, the one whose fleet costs the least by the
+/// hour: where a slice needs a replica more or fewer, the luck of its requests decides.
+std::size_t best_day(const std::vector<FleetPlan>& days, const std::vector<char>& sure) {
+  const auto nearer = [&](std::size_t a, std::size_t b) {
+    if (sure[a] != sure[b]) return sure[a] > sure[b];
+    if (days[a].met != days[b].met) return days[a].met;
+    return days[a].met ? days[a].cheapest_usd() < days[b].cheapest_usd() : days[a].worst_ratio < days[b].worst_ratio;
+  };
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < days.size(); ++i) best = nearer(i, best) ? i : best;
+  if (!days[best].met) return best;
+  const auto slice_usd = [&](const FleetPlan& day) {
+    return day.fixed.usd / (day.static_replicas * static_cast<double>(day.slices.size()));
+  };
+  const std::size_t cheapest = best;
+  for (std::size_t i = 0; i < days.size(); ++i) {
+    const double noise = std::max(slice_usd(days[i]), slice_usd(days[cheapest]));
+    const bool tie = days[i].met && sure[i] == sure[cheapest] &&
+                     days[i].cheapest_usd() <= days[cheapest].cheapest_usd() + noise * (1 + 1e-9);
+    if (tie && days[i].fixed.usd < days[best].fixed.usd) best = i;
+  }
+  return best;
+}
+
+}  // namespace
+
+FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, PlanResult& result) {
   SIM_CHECK(!result.ranked.empty(), "a fleet is planned of deployments that hold the peak");
+  PricerPool& pricers = *result.pricers;
   std::vector<FleetPlan> days(std::min(kConsidered, result.ranked.size()));
   parallel_for_each_index(days.size(),
-                          [&](std::size_t i) { days[i] = plan_day(result.ranked[i], asked, plan, *result.pricers); });
-  return *std::min_element(days.begin(), days.end(), [](const FleetPlan& a, const FleetPlan& b) {
-    if (a.met != b.met) return a.met;
-    return a.met ? a.cheapest_usd() < b.cheapest_usd() : a.worst_ratio < b.worst_ratio;
-  });
+                          [&](std::size_t i) { days[i] = plan_day(result.ranked[i], asked, plan, pricers); });
+  std::vector<char> sure(days.size(), 1), settled(days.size(), 0);
+  std::size_t best = best_day(days, sure);
+  for (; !settled[best]; best = best_day(days, sure)) {  // the fleet of all day is the one that is bought
+    PlannedDeployment& p = result.ranked[best];
+    settled[best] = 1;
+    sure[best] = settle_row(p, days[best].static_replicas, asked, pricers) ? 1 : 0;
+    fix_fleet(p, p.replicas, days[best]);
+  }
+  result.at_limit = !sure[best];
+  std::stable_sort(result.ranked.begin(), result.ranked.end(),
+                   [&](const auto& a, const auto& b) { return better(a, b, asked.goal); });
+  return days[best];
 }
 
 }  // namespace roofcast

@@ -79,7 +79,8 @@ struct FleetPlan {
 /// For the best few of the ranking: replicas by slice, simulated at the slice's rate or with the slice's own requests
 /// (those of the minutes before it warm up the caches). Then the whole day under the autoscaler, whose target is
 /// lowered until the objectives hold. Returns the cheapest day that meets them, else the nearest. The plan's own
-/// `autoscaling:` settings are used unchanged.
-FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, const PlanResult& result);
+/// `autoscaling:` settings are used unchanged. The row of that day gets the replicas that its busiest slice needs, and
+/// is settled in all draws: the ranking and the day have one fleet.
+FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, PlanResult& result);
 
 }  // namespace roofcast

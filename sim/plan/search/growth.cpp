@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/plan/parallel.h"
 #include "sim/plan/search/fleet_size.h"
@@ -68,8 +69,9 @@ class Grower {
 };
 
 bool cheaper(const GrowthPath& a, const GrowthPath& b) {
-  if (a.outgrown || b.outgrown) return a.outgrown && b.outgrown ? *a.outgrown > *b.outgrown : !a.outgrown;
-  return a.usd < b.usd;
+  constexpr int kNever = std::numeric_limits<int>::max();
+  const int until_a = a.outgrown.value_or(kNever), until_b = b.outgrown.value_or(kNever);
+  return until_a != until_b ? until_a > until_b : a.usd < b.usd;
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 namespace roofcast {
 namespace {
 
+constexpr Seconds kLongestTest{50 * 86400.0};  // half of what a simulation can last
+
 /// Waits of the requests in the order they ended, for the drift of the queue; and whether the objectives can be met.
 class TestObserver final : public Observer {
  public:
@@ -81,7 +83,7 @@ void set_pace(WorkloadSpec& w, const LoadTest& test) {
     return;
   }
   w.requests = static_cast<std::int64_t>(std::ceil(static_cast<double>(w.requests) * test.more_requests));
-  if (w.duration) w.duration = *w.duration * test.more_requests;
+  if (w.duration) w.duration = *w.duration * (test.more_requests / test.load);  // as many requests at every pace
 }
 
 WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
@@ -95,6 +97,9 @@ WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pr
       w.duration.reset();
       w.warmup_requests = static_cast<std::int64_t>(std::ceil(1.5 * flight));
       w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 3.0 * flight)));
+      // So few that they never meet: they do not meet either where they come often enough for a simulation to end.
+      w.arrivals.rate = std::max(w.arrivals.rate,
+                                 PerSecond(static_cast<double>(w.requests + w.warmup_requests) / kLongestTest.base()));
       break;
     }
     case LoadKind::kUsers:
@@ -164,7 +169,11 @@ void quicken(WorkloadSpec& w, double pace) {
 Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed) {
   Extent extent;
   const std::unique_ptr<RequestSource> source = make_source(workload, seed);
-  for (Request request; source->next(request); ++extent.requests) extent.last = request.arrival;
+  extent.by_client.resize(workload.clients.size());
+  for (Request request; source->next(request); ++extent.requests) {
+    extent.last = request.arrival;
+    if (!extent.by_client.empty()) ++extent.by_client[static_cast<std::size_t>(request.client)];
+  }
   return extent;
 }
 
@@ -181,6 +190,13 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
   out.within = out.within && serves_enough(metrics);
   out.goodput = metrics.good_requests / requests;
   out.goodput_low = lower_confidence(out.goodput, requests);
+  for (std::size_t i = 0; i < metrics.clients.size() && !s.serving.client_objectives.empty(); ++i) {
+    const ClientMetrics& c = metrics.clients[i];  // a kind that is rare must be served as well as the others
+    if (c.completed == 0) continue;
+    const double served = static_cast<double>(c.completed), share = c.good_requests / served;
+    out.goodput = std::min(out.goodput, share);
+    out.goodput_low = std::min(out.goodput_low, lower_confidence(share, served));
+  }
   if (s.goodput <= 0) return out;
   out.within = metrics.completed > 0 && out.goodput_low >= s.goodput;
   out.worst_ratio = (1 - out.goodput_low) / (1 - s.goodput);
@@ -206,10 +222,13 @@ LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricer
   const LoadKind kind = load_kind(*s.workload);
   const bool whole = test.to_the_end || kind == LoadKind::kWhole || s.objectives.empty() || s.goodput > 0;
   std::int64_t requests = whole ? 0 : workload.requests;
-  if (!whole && kind == LoadKind::kPace)
-    requests = std::max<std::int64_t>(1, extent_of(workload, test.seed).requests - workload.warmup_requests);
+  Extent extent;
+  if (!whole && kind == LoadKind::kPace) {
+    extent = extent_of(workload, test.seed);
+    requests = std::max<std::int64_t>(1, extent.requests - workload.warmup_requests);
+  }
   std::optional<ObjectiveBudgets> budgets;
-  if (!whole) budgets.emplace(s.objectives, static_cast<double>(requests), test.only_met);
+  if (!whole) budgets.emplace(s.objectives, static_cast<double>(requests), test.only_met, extent.by_client);
   TestObserver seen(std::move(budgets));
   LoadResult out;
   out.metrics = simulate(s.deployment, workload, options, &seen);

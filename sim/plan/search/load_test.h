@@ -21,9 +21,10 @@ double offered_load(const WorkloadSpec& workload);  ///< requests/s, users, or 1
 /// clock, so that the same requests are played at every pace.
 void quicken(WorkloadSpec& workload, double pace);
 
-/// Number of requests in a workload that ends by itself, and the time of the last one.
+/// Number of requests in a workload that ends by itself, also by kind of clients, and the time of the last one.
 struct Extent {
   std::int64_t requests = 0;
+  std::vector<std::int64_t> by_client = {};
   Seconds last{};
 };
 Extent extent_of(const WorkloadSpec& workload, std::uint64_t seed);

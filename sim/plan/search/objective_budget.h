@@ -2,6 +2,7 @@
 // Whether the objectives of a run can still be met.
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "sim/plan/objectives.h"
@@ -12,8 +13,10 @@ namespace roofcast {
 /// What the objectives allow the requests of a run to miss.
 class ObjectiveBudgets {
  public:
-  /// Of `requests` that are counted. `certain`: the upper ends of the intervals must meet the limits, too.
-  ObjectiveBudgets(const std::vector<Objective>& objectives, double requests, bool certain);
+  /// Of `requests` that are counted, at most so many of them by each kind of clients. `certain`: the upper ends of the
+  /// intervals must meet the limits, too.
+  ObjectiveBudgets(const std::vector<Objective>& objectives, double requests, bool certain,
+                   const std::vector<std::int64_t>& by_client = {});
 
   void add(const RequestRecord& request);
   /// Some mean of all requests is above its limit already, or so many are that a percentile is, whatever the others do.

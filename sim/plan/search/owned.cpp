@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "hw/gpu_spec.h"
+#include "sim/plan/prices.h"
 #include "sim/plan/search/fleet_plan.h"
 
 namespace roofcast {
@@ -24,6 +26,21 @@ ConfigTree without_owned(const ConfigTree& plan) {
   return with_value(plan, "search", search, kFile);
 }
 
+/// What industrial customers paid in the US in 2023 (EIA, average retail price of electricity; statista.com/statistics/
+/// 190680).
+constexpr double kUsdPerKwh = 0.0806;
+
+/// What a GPU at hand costs where nothing is said: it is paid for, so what its board draws.
+ConfigTree price_of_power(const ConfigTree& gpu, const ConfigTree& search) {
+  const GpuSpec spec = parse_gpu_spec(ConfigReader(resolve_named("hardware", gpu), "a GPU"));
+  const ConfigTree* overhead = search->find("power_usage_effectiveness");
+  return make_map({{"tier", {}, make_scalar("owned")},
+                   {"power", {}, make_scalar(fmt::format("{} W", spec.board_power.value))},
+                   {"power_usage_effectiveness", {}, overhead != nullptr ? *overhead : make_scalar("1")},
+                   {"usd_per_kwh", {}, make_scalar(fmt::format("{}", kUsdPerKwh))},
+                   {"host", {}, make_scalar("1")}});
+}
+
 /// A search over what the GPUs at hand may run as.
 ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   const std::vector<ConfigTree> gpus = owned.list("gpus");
@@ -37,7 +54,17 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   }
   if (gpus.size() > 1)
     throw ConfigError(gpus[1]->mark, "owned GPUs must be of one kind; plan each kind by itself, and the rest after it");
+  auto gpu = std::make_shared<ConfigNode>(*gpus.front());
+  std::erase_if(gpu->entries, [](const ConfigNode::Entry& entry) { return entry.key == "available"; });
+  ConfigTree price = owned.tree("price");
+  const bool figures = price && (price->find("usd_per_gpu") != nullptr || price->find("usd_per_kwh") != nullptr);
+  if (figures && price->find("host") == nullptr)  // they are there: no whole machine is bought for one
+    price = with_value(price, "host", make_scalar("1"), kFile);
+  if (price && gpu->find("price") != nullptr)
+    throw ConfigError(price->mark, "owned GPUs have a 'price' of their own already: leave out one of the two");
   ConfigTree out = plan;
+  if (gpu->find("price") == nullptr)
+    out = with_value(out, "price", price ? price : price_of_power(gpu, *plan->find("search")), kFile);
   for (const char* key : kOfTheFleet) out = with_value(out, std::string("search.") + key, kNone, kFile);
   for (const char* key : {"prefill", "decode"}) out = with_value(out, std::string("search.") + key, kNone, kFile);
   for (const char* key : {"tp", "pp", "dcp", "ep", "attention_dp", "expert_overlap", "precision", "weights", "kv_cache",
@@ -98,13 +125,14 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
   OwnedShare share{.planned = strongest(result), .offered = 0};
   share.offered = offered_load(*share.planned.candidate.scenario.workload);
   const double remains = share.offered - share.planned.load;
+  const std::string cost = bill_line(*share.planned.candidate.scenario.deployment, nullptr, share.planned.bill());
   if (remains <= 0) {  // then they are planned as any others
     ConfigTree all = alone;
     for (const char* key : kOfTheFleet) {
       const ConfigTree* value = (*search)->find(key);
       if (value != nullptr && *value) all = with_value(all, std::string("search.") + key, *value, kFile);
     }
-    return OwnedPlan{.share = std::nullopt, .rest = all};
+    return OwnedPlan{.share = std::nullopt, .rest = all, .note = "the owned GPUs serve the whole load"};
   }
   const bool users = result.kind == LoadKind::kUsers;
   rest = with_limits_left(std::move(rest), asked, share, (*owned)->mark);
@@ -114,6 +142,15 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
   rest =
       with_value(rest, under + (users ? "concurrency" : "rate"),
                  make_scalar(users ? fmt::format("{:.0f}", std::ceil(remains)) : fmt::format("{} /s", remains)), kFile);
+  if (asked.goal == PlanGoal::kCost) {  // shares are of whole replicas: they need not save one
+    const PlanResult all = search_capacity(asked, options), more = search_capacity(parse_plan(rest), options);
+    const double with = more.ranked.empty() ? 0 : share.planned.usd_per_hour() + more.ranked.front().usd_per_hour();
+    if (!all.ranked.empty() && with > all.ranked.front().usd_per_hour() * (1 + 1e-9))
+      return OwnedPlan{
+          .share = std::nullopt,
+          .rest = without_owned(plan),
+          .note = fmt::format("the owned GPUs stay idle: at {} the whole would cost {:.2f} USD/h", cost, with)};
+  }
   return OwnedPlan{.share = std::move(share), .rest = std::move(rest)};
 }
 

@@ -28,6 +28,21 @@ std::size_t row_of(const PlanResult& result, std::uint64_t candidate) {
   return static_cast<std::size_t>(chosen - result.ranked.begin());
 }
 
+/// The first row is the one that costs the least over the whole time of growth.
+void plan_growth(PlanAnswer& answer) {
+  const double elsewhere = answer.owned ? answer.owned->planned.load : 0;
+  PricerPool& pricers = *answer.result.pricers;
+  constexpr int kMostTries = 3;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    answer.growth = growth_paths(answer.plan, answer.result, elsewhere);
+    if (answer.growth.empty() || answer.growth.front().row == 0 || answer.fleet) return;  // a day has chosen its own
+    PlannedDeployment& row = answer.result.ranked[answer.growth.front().row];
+    const bool sure = settle_row(row, row.replicas, answer.plan, pricers);
+    put_first(answer.result, answer.growth.front().row, answer.plan);
+    answer.result.at_limit = !sure;
+  }
+}
+
 }  // namespace
 
 void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
@@ -54,7 +69,7 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   answer.result =
       search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan, options);
   if (owned && owned->share) answer.owned = owned->share;
-  if (owned && !owned->share) answer.result.notes.push_back("the owned GPUs serve the whole load");
+  if (owned && !owned->note.empty()) answer.result.notes.push_back(owned->note);
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
   if (diurnal) {  // the answer is the deployment whose day costs the least, whatever the peak alone would take
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
@@ -62,7 +77,7 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   } else {
     settle_winner(answer.result, answer.plan, *answer.result.pricers);
   }
-  answer.growth = growth_paths(answer.plan, answer.result, answer.owned ? answer.owned->planned.load : 0);
+  plan_growth(answer);
   add_details(tree, answer);
   return answer;
 }

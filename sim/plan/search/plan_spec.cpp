@@ -141,6 +141,18 @@ std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
   return out;
 }
 
+/// Of engines that split a model by layers alone, pp is searched where neither is given.
+bool splits_by_layers(const ConfigTree& scenario, const ConfigReader& in) {
+  if (in.has("engines") || in.has("tp")) return false;
+  const ConfigTree* engine = scenario->find("engine");
+  const ConfigTree* name = engine != nullptr && *engine ? (*engine)->find("name") : nullptr;
+  if (name == nullptr) name = engine;
+  if (name == nullptr || !*name) return false;
+  const std::string& text = (*name)->scalar;
+  const std::string release = text.substr(0, text.find('@'));
+  return release == "llama-cpp" || release == "ollama";
+}
+
 /// Returns the GPUs' names.
 std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
   std::vector<std::string> names;
@@ -155,8 +167,11 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
       throw ConfigError(gpu->mark, fmt::format("'{}' is announced and not sold yet: its figures are plans; "
                                                "'announced: true' in the search takes them as they are",
                                                spec.name));
+    if (std::find(names.begin(), names.end(), spec.name) != names.end())
+      throw ConfigError(gpu->mark, fmt::format("'gpus' has {} twice", spec.name));
     names.push_back(spec.name);
   }
+  const bool by_layers = splits_by_layers(plan.space.scenario, in);
   add_axis(plan.space, "gpu", std::move(gpus));
   for (const SpaceKey& k : kSpaceKeys) {
     std::vector<ConfigTree> values;
@@ -164,9 +179,9 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
       values = in.list(k.name);
       check_values(in, k.name, values);
       if (std::string_view(k.name) == "speculation") values = speculations(values);
-    } else if (std::string_view(k.name) == "tp") {
-      for (int tp = 1; tp <= std::min(plan.max_gpus, 8); tp *= 2)
-        values.push_back(make_scalar(std::to_string(tp), in.mark()));
+    } else if (std::string_view(k.name) == (by_layers ? "pp" : "tp")) {
+      for (int gpus_each = 1; gpus_each <= std::min(plan.max_gpus, 8); gpus_each *= 2)
+        values.push_back(make_scalar(std::to_string(gpus_each), in.mark()));
     }
     if (!values.empty()) add_axis(plan.space, k.key, std::move(values));
   }

@@ -92,6 +92,19 @@ class Sizer {
     }
     return true;
   }
+  /// The fewest steps, `here` at the most, at which as many draws as asked for hold; `here` is known to do.
+  int fewest_down_from(int here, double confidence) {
+    while (here > 0 && holds_in_enough(here - 1, confidence)) --here;
+    return here;
+  }
+  /// The fewest steps from `step` on at which as many draws as asked for hold; -1: none of the next.
+  int fewest_up_from(int step, double confidence) {
+    constexpr int kMost = 16;
+    for (const int last = step + kMost; step <= last && possible(step); ++step) {
+      if (holds_in_enough(step, confidence)) return step;
+    }
+    return -1;
+  }
   /// The step at which it is this fleet; -1: none.
   int step_of(const PlannedDeployment& p) const {
     for (int step = 0; at(step).gpus() <= p.gpus(); ++step) {
@@ -237,7 +250,7 @@ void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
 ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
   if (objective < p.ranges.size()) return p.ranges[objective];
   const Verdict& v = p.result.verdicts[objective];
-  const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.name());
+  const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.statistic());
   return {.low = v.value * std::exp(spread.low),
           .high = v.value * std::exp(spread.high),
           .missed = std::numeric_limits<double>::quiet_NaN()};
@@ -336,6 +349,77 @@ void give_up_replicas(PlannedDeployment& p, const PlannedDeployment& nominal, co
 
 }  // namespace
 
+namespace {
+
+/// The highest load that the whole fleet holds, where one replica stood for it: a router evens out what a random share
+/// of the load alone does not. Unchanged where that is no more.
+void load_whole_fleet(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+  constexpr int kMostSimulated = 64;
+  const LoadKind kind = load_kind(*p.candidate.scenario.workload);
+  const Fleet fleet{.replicas = std::min(p.replicas, kMostSimulated)};
+  if ((kind != LoadKind::kRate && kind != LoadKind::kUsers) || p.candidate.disaggregated() ||
+      p.tested.replicas >= fleet.replicas)
+    return;
+  const double load = p.tested_load() * fleet.replicas / p.tested.replicas;
+  std::vector<TriedLoad> tried;
+  HeldLoad held =
+      held_load(p.candidate.scenario, {.low = load, .high = 1.5 * load, .only_met = true}, fleet, pricers, tried);
+  if (held.load <= load) return;
+  PlannedDeployment whole = p;
+  whole.tested = fleet;
+  whole.load = held.load * p.replicas / fleet.replicas;
+  whole.held = held.load;
+  whole.result = std::move(held.result);
+  if (within_power(whole, plan)) p = std::move(whole);
+}
+
+/// The same of the winner of a search for throughput, confirmed or made sure as it was.
+void load_whole_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
+  if (plan.goal != PlanGoal::kThroughput || result.ranked.empty()) return;
+  PlannedDeployment& winner = result.ranked.front();
+  const auto from = std::find_if(result.forecasts.begin(), result.forecasts.end(), [&](const PlannedDeployment& f) {
+    return f.candidate.index == winner.candidate.index;
+  });
+  const bool judged = winner.probability && from != result.forecasts.end();
+  PlannedDeployment whole = judged ? *from : winner;
+  load_whole_fleet(whole, plan, pricers);
+  if (whole.tested.replicas == winner.tested.replicas) return;
+  const PlannedDeployment nominal = whole;
+  const bool holds = judged ? make_sure(whole, plan, draws_of(plan, whole.candidate.scenario), pricers)
+                            : confirm(whole, plan, pricers);
+  if (!holds || whole.load <= winner.load) return;
+  winner = std::move(whole);
+  if (judged) *from = nominal;
+}
+
+}  // namespace
+
+bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, PricerPool& pricers) {
+  constexpr int kMostSteps = 32;
+  if (replicas > p.replicas) {
+    const bool whole = p.tested.replicas == p.replicas;
+    p.replicas = replicas;
+    if (whole) p.tested = p.fleet();
+    p.spare = spares_of(plan, p.candidate, replicas);
+    p.weighed = false;
+    forecast(p, pricers);
+  }
+  if (!p.probability) return true;
+  if (!p.weighed) weigh_objectives(p, plan, pricers);
+  const PlannedDeployment from = p;
+  const Sizer sizer(from, plan, {}, pricers);
+  for (int step = 1; *p.probability < plan.confidence - 1e-9; ++step) {
+    if (step > kMostSteps || !sizer.possible(step)) return false;
+    PlannedDeployment larger = sizer.at(step);
+    if (larger.gpus() == p.gpus() && larger.load == p.load) return false;
+    forecast(larger, pricers);
+    if (!within_power(larger, plan)) return false;
+    weigh_objectives(larger, plan, pricers);
+    p = std::move(larger);
+  }
+  return true;
+}
+
 void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
   constexpr int kMostSteps = 32;
   struct Growth {
@@ -344,15 +428,23 @@ void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
   };
   std::map<std::uint64_t, Growth> grown;  // by candidate: all steps from one fleet, so that both roles grow
   std::vector<PlannedDeployment>& ranked = result.ranked;
+  const auto sort = [&] {
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
+  };
+  load_whole_winner(result, plan, pricers);
   for (int i = 0; i < kMostSteps && !ranked.empty(); ++i) {
     PlannedDeployment& p = ranked.front();
-    const auto [at, first] = grown.try_emplace(p.candidate.index, Growth{p});
+    const std::uint64_t candidate = p.candidate.index;
+    const auto [at, first] = grown.try_emplace(candidate, Growth{p});
     Growth& growth = at->second;
     if (first) {
       const PlannedDeployment* nominal = forecast_of(result, p);
       if (nominal != nullptr && plan.goal != PlanGoal::kThroughput) give_up_replicas(p, *nominal, plan, pricers);
       if (!p.weighed) weigh_objectives(p, plan, pricers);
       growth.from = p;  // after what it gave up
+      sort();           // a row of the same bill may be surer
+      if (ranked.front().candidate.index != candidate) continue;
     }
     if (!p.probability || *p.probability >= plan.confidence - 1e-9) break;
     const Sizer sizer(growth.from, plan, {}, pricers);
@@ -365,8 +457,7 @@ void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
     if (result.at_limit) break;
     weigh_objectives(larger, plan, pricers);
     p = std::move(larger);
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
+    sort();
     judge_ranking(result, plan, pricers);
   }
   if (!ranked.empty()) price_confidence(result, 0, plan, pricers);
@@ -377,17 +468,27 @@ void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, Pr
   const PlannedDeployment* from = forecast_of(out, p);
   if (from == nullptr) return;
   const std::vector<TruthDraw> draws = draws_of(plan, p.candidate.scenario);
+  Sizer sizer(*from, plan, draws, pricers);
+  const bool by_load = plan.goal == PlanGoal::kThroughput;
+  const auto smaller = [&](const PlannedDeployment& a, const PlannedDeployment& b) {
+    return by_load ? a.load > b.load : a.gpus() < b.gpus();
+  };
+  // In all draws, as the probability was worked out; without one, in the order of their harm.
+  const int here = p.weighed && !by_load ? sizer.step_of(p) : -1;
   p.safer.clear();
   for (const double confidence : {0.5, 0.8, 0.95}) {
-    Sizer sizer(*from, plan, draws, pricers);
-    const int step = sizer.fewest(confidence, first_guess(*from, plan));
+    const bool sure = p.weighed && *p.probability >= confidence - 1e-9, asked = confidence >= plan.confidence - 1e-9;
+    if (sure && asked) {  // with fewer replicas it is not as sure as the plan asks for
+      p.safer.push_back(safer_fleet(p, confidence));
+      continue;
+    }
+    const int step = here < 0 ? sizer.fewest(confidence, first_guess(*from, plan))
+                     : sure   ? sizer.fewest_down_from(here, confidence)
+                              : sizer.fewest_up_from(here + 1, confidence);
     if (step < 0) continue;
     PlannedDeployment fleet = sizer.at(step);
     // Draws next to each other in the order of harm may hold in the other order: what is surer is never smaller.
-    const auto smaller = [&](const PlannedDeployment& a, const PlannedDeployment& b) {
-      return plan.goal == PlanGoal::kThroughput ? a.load > b.load : a.gpus() < b.gpus();
-    };
-    if (confidence >= plan.confidence ? smaller(fleet, p) : smaller(p, fleet)) fleet = p;
+    if (asked ? smaller(fleet, p) : smaller(p, fleet)) fleet = p;
     p.safer.push_back(safer_fleet(fleet, confidence));
   }
 }

@@ -58,9 +58,14 @@ ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective)
 
 /// Weighs the first row in all draws. It gives up replicas while enough draws still hold, and gets one more (or less
 /// load) while too few do; then the first row of the new order is weighed. It stays where the search allows no more.
+/// For throughput, the winner's whole fleet is loaded first, where one replica stood for it.
 void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
-/// Sets what the row costs at 50, 80 and 95 %.
+/// Gives a fleet at least so many replicas and weighs it in all draws; it gets one more (or less load) while too few of
+/// them hold. False where the search allows no more.
+bool settle_row(PlannedDeployment& planned, int replicas, const PlanSpec& plan, PricerPool& pricers);
+
+/// Sets what the row costs at 50, 80 and 95 %: of a weighed row by all draws, as its probability.
 void price_confidence(PlanResult& result, std::size_t row, const PlanSpec& plan, PricerPool& pricers);
 
 }  // namespace roofcast

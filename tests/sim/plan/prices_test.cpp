@@ -47,6 +47,29 @@ TEST_CASE("prices: every offer has a shipped GPU, a source, a date and a region"
   }
 }
 
+TEST_CASE("prices: instances cost what their provider lists for the whole") {
+  const auto listed = [](const std::string& provider, const std::string& gpu, int size) {
+    for (const PriceOffer& o : price_offers()) {
+      const bool sold = std::find(o.sizes.begin(), o.sizes.end(), size) != o.sizes.end();
+      if (o.quote.provider == provider && o.gpu == gpu && o.quote.tier == "on_demand" && sold)
+        return size * o.quote.per_gpu.value;
+    }
+    return 0.0;
+  };
+  // Rows of SkyPilot's catalogs: 2x_RTX4090_SECURE, 4x_H200-SXM_SECURE, gpu_4x_h100_sxm5, ...
+  CHECK(listed("runpod", "rtx-4090", 2) == doctest::Approx(1.48));
+  CHECK(listed("runpod", "h200-sxm", 4) == doctest::Approx(18.36));
+  CHECK(listed("runpod", "l40s", 2) == doctest::Approx(1.98));
+  CHECK(listed("lambda", "h100-sxm", 1) == doctest::Approx(4.29));
+  CHECK(listed("lambda", "h100-sxm", 2) == doctest::Approx(8.38));
+  CHECK(listed("lambda", "h100-sxm", 4) == doctest::Approx(16.36));
+  CHECK(listed("lambda", "h100-sxm", 8) == doctest::Approx(31.92));
+  CHECK(listed("lambda", "b200-sxm", 2) == doctest::Approx(13.78));
+  CHECK(listed("lambda", "b200-sxm", 8) == doctest::Approx(53.52));
+  CHECK(listed("nebius", "l40s", 4) == doctest::Approx(9.1376));
+  CHECK(listed("verda", "b300-sxm", 4) == doctest::Approx(27.96));
+}
+
 TEST_CASE("prices: of one provider, reserved is cheaper than on demand, and spot too") {
   for (const PriceOffer& dear : price_offers()) {
     for (const PriceOffer& cheap : price_offers()) {
@@ -218,7 +241,7 @@ TEST_CASE("prices: workers that send each other caches rent from one provider") 
   const FleetSpan span{1, 1};
   const Bill bill = cheapest_bill(decode, &prefill, {&span, 1});
   CHECK(bill.decode.quote->provider == bill.prefill.quote->provider);
-  CHECK(bill.usd_per_hour() == doctest::Approx(2.69 + 0.79));
+  CHECK(bill.usd_per_hour() == doctest::Approx(2.69 + 0.99));
 }
 
 TEST_CASE("fleet cost: an autoscaled fleet pays for the whole instances of the replicas there are at the time") {

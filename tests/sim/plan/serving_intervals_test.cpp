@@ -92,6 +92,28 @@ TEST_CASE("serving intervals: a queue at its limit makes TTFT more uncertain tha
   CHECK(ratio(full) > 3 * ratio(light));
 }
 
+TEST_CASE("serving intervals: what comes is served, until a slow deployment cannot") {
+  const Scenario light = scenario_of("arrivals: {process: poisson, rate: 2 /s}, requests: 150"),
+                 heavy = scenario_of("arrivals: {process: poisson, rate: 22 /s}, requests: 1500");
+  const MetricInterval some = interval(light, "request_throughput"), most = interval(heavy, "request_throughput");
+  const ServingMetrics m = run(light), h = run(heavy);
+  const double predicted = 150 / m.duration.base();
+  CHECK(some.high == doctest::Approx(predicted));
+  CHECK(some.low > 0.98 * predicted);
+  REQUIRE_FALSE(h.load.saturated);
+  CHECK(most.high == doctest::Approx(1500 / h.duration.base()));
+  CHECK(most.low < 0.9 * most.high);
+}
+
+TEST_CASE("serving intervals: of users in flight, throughput and stay obey Little's law at both ends") {
+  const Scenario s = scenario_of("arrivals: {process: closed_loop, concurrency: 8}, requests: 160");
+  const ServingMetrics m = run(s);
+  const MetricInterval rate = interval(s, "request_throughput"), stay = interval(s, "mean_e2el_ms");
+  const double in_flight = 160 / m.duration.base() * m.e2el_ms.mean();
+  CHECK(rate.low * stay.high == doctest::Approx(in_flight));
+  CHECK(rate.high * stay.low == doctest::Approx(in_flight));
+}
+
 TEST_CASE("serving intervals: the ideal roofline has none") {
   const Scenario s = scenario_of("arrivals: {process: closed_loop, concurrency: 1}, requests: 2", Fidelity::kIdeal);
   CHECK(serving_intervals(s, run(s)).empty());

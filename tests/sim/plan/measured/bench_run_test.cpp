@@ -109,6 +109,9 @@ TEST_CASE("a run's file: what is wrong is said with the file and the key") {
   CHECK(error_of(start + "\"total_output_tokens\": 5}") == "no error");  // a throughput is enough
   CHECK(error_of(start + "\"total_output_tokens\": 5, \"mean_ttft_ms\": null}") ==
         ": 'mean_ttft_ms' must be a number from 0 up, got null");
+  CHECK(error_of(start + "\"total_output_tokens\": 5, \"output_throughput\": 1000}") ==
+        ": 'output_throughput' is 1000, but the counts and the duration make 5");
+  CHECK(error_of(start + "\"total_output_tokens\": 5, \"request_throughput\": 5.2}") == "no error");
   CHECK(error_of(start + "\"total_output_tokens\": \"5\"}") ==
         ": 'total_output_tokens' must be a number from 0 up, got \"5\"");
   CHECK(error_of(start + "\"total_output_tokens\": 5, \"request_rate\": \"fast\"}").find("'request_rate'") == 2);

@@ -157,7 +157,7 @@ TEST_CASE("fleet plan: a trace by slices, each played with its own requests") {
   CHECK(day->slices[2].prompt_tokens == 1024);
   CHECK(day->slices[2].output_tokens == 64);
   CHECK(day->length.base() == doctest::Approx(720).epsilon(0.001));
-  const PlanResult result = search_capacity(plan, {});
+  PlanResult result = search_capacity(plan, {});
   REQUIRE_FALSE(result.ranked.empty());
   CHECK(result.kind == LoadKind::kPace);
   const FleetPlan fleet = plan_fleet(plan, *day, result);

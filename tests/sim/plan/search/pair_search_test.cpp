@@ -23,7 +23,7 @@ objectives: {ttft_mean: 200 ms, tpot_mean: 12 ms}
 )";
 const std::string kSpace =
     "search: {gpus: [l40s, h100-sxm], max_gpus: 4, tp: [1, 2], modes: [disaggregated], max_num_batched_tokens: "
-    "[2048], ";
+    "[2048], transfer: {bandwidth: 50 GB/s}, ";
 
 std::string fleet_of(const PlannedDeployment& p) {
   return p.candidate.gpu + " " + std::to_string(p.prefill_replicas) + " x tp " +
@@ -225,7 +225,7 @@ TEST_CASE("scenario: prefill workers of their own take what they do not say from
   CHECK(m.completed == 50);
   const FleetCost cost = fleet_cost(m, *s.deployment, 3, split);
   CHECK(cost.gpus == 11);
-  CHECK(cost.usd_per_hour == doctest::Approx(5 * 0.79 + 6 * 2.69));  // RunPod has both
+  CHECK(cost.usd_per_hour == doctest::Approx(5 * 0.99 + 6 * 2.69));  // RunPod has both
   CHECK(m.prefill_busy_seconds > 0);
   CHECK(m.prefill_busy_seconds < m.gpu_busy_seconds);
 }

@@ -215,11 +215,11 @@ TEST_CASE("advice: what the given GPUs carry, what would do, and which limit bin
 
 TEST_CASE("advice: a limit is raised no further than it takes") {
   const auto with = [](double ms) {
-    return plan_of(fmt::format(
-        "model: llama-3.1-8b\nworkload: {{arrivals: {{process: poisson, rate: 2 /s}}, prompt_tokens: 512, "
-        "output_tokens: 64}}\nobjectives: {{ttft_p90: {:g} ms, tpot_p90: 40 ms}}\n"
-        "search: {{gpus: [h100-sxm], max_gpus: 1, tp: [1]}}",
-        ms));
+    return plan_of(
+        fmt::format("model: llama-3.1-8b\nworkload: {{arrivals: {{process: poisson, rate: 2 /s}}, prompt_tokens: 512, "
+                    "output_tokens: 64}}\nobjectives: {{ttft_p90: {:g} ms, tpot_p90: 40 ms}}\n"
+                    "search: {{gpus: [h100-sxm], max_gpus: 1, tp: [1]}}",
+                    ms));
   };
   const PlanResult r = search_capacity(with(5));
   REQUIRE(r.advice.relax.size() == 1);
@@ -498,17 +498,17 @@ TEST_CASE("owned: GPUs at hand carry what they hold, and the rest is planned") {
         {}, PlanDetail::kRanking);
   };
   const std::string a100 = ", owned: {gpus: [{name: a100-sxm, available: 2, price: 0.5 USD/h}]}";
-  const PlanAnswer all = planned("100", ""), mixed = planned("100", a100);
+  const PlanAnswer all = planned("90", ""), mixed = planned("90", a100);
   REQUIRE(mixed.owned);
   const PlannedDeployment& own = mixed.owned->planned;
   CHECK(own.candidate.gpu == "a100-sxm");
   CHECK(own.gpus() == 2);
   CHECK(own.usd_per_hour() == doctest::Approx(1.0));
-  CHECK(mixed.owned->offered == 100);
-  CHECK(own.load + mixed.result.ranked.front().load == doctest::Approx(100));
+  CHECK(mixed.owned->offered == 90);
+  CHECK(own.load + mixed.result.ranked.front().load == doctest::Approx(90));
   CHECK(mixed.result.ranked.front().candidate.gpu == "h100-sxm");
   CHECK(mixed.result.ranked.front().gpus() <= all.result.ranked.front().gpus());
-  const PlanAnswer zoned = planned("100", a100 + ", availability: 0.99, zones: {count: 2, mtbf: 100 h, repair: 1 h}");
+  const PlanAnswer zoned = planned("90", a100 + ", availability: 0.99, zones: {count: 2, mtbf: 100 h, repair: 1 h}");
   REQUIRE(zoned.owned);
   CHECK(zoned.owned->planned.gpus() == 2);
   CHECK(zoned.result.ranked.front().spare == zoned.result.ranked.front().replicas);  // either zone alone

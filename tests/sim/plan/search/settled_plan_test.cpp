@@ -1,0 +1,215 @@
+// One verdict: what a plan's headline, its day, its growth and its probabilities say of the same fleet.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "hw/gpu_spec.h"
+#include "sim/plan/search/objective_budget.h"
+#include "sim/plan/search/plan_answer.h"
+#include "sim/plan/search/risk.h"
+
+using namespace roofcast;
+
+namespace {
+
+PlanAnswer answer(const std::string& text, PlanDetail detail = PlanDetail::kAll) {
+  return answer_plan(parse_config_text(text, "plan.yaml"), {}, detail);
+}
+
+/// A chat with a limit of its own, and documents; 200 requests in all.
+std::string tenants(const std::string& chat_ttft, const std::string& search = "") {
+  return fmt::format(
+      "{{model: llama-3.1-8b, engine: vllm, workload: {{requests: 200, clients: [{{name: chat, arrivals: {{process: "
+      "poisson, rate: 3 /s}}, prompt_tokens: 400, output_tokens: 40, objectives: {{ttft_p90: {}}}}}, {{name: "
+      "documents, "
+      "arrivals: {{process: poisson, rate: 1 /s}}, prompt_tokens: 4000, output_tokens: 40}}]}}, objectives: "
+      "{{ttft_p90: "
+      "5 s}}, search: {{gpus: [h100-sxm], max_gpus: 4, tp: [1]{}}}}}",
+      chat_ttft, search);
+}
+
+std::string chat(double rate, const std::string& search) {
+  return fmt::format(
+      "{{model: llama-3.1-8b, workload: {{arrivals: {{process: poisson, rate: {} /s}}, prompt_tokens: 512, "
+      "output_tokens: 64}}, objectives: {{ttft_p90: 500 ms, tpot_p90: 40 ms}}, search: {{{}}}}}",
+      rate, search);
+}
+
+}  // namespace
+
+TEST_CASE("a kind of clients: its objectives limit its own requests") {
+  ServingMetrics m;
+  m.completed = 3;
+  m.clients.resize(2);
+  m.ttft_ms.add(10), m.ttft_ms.add(10), m.ttft_ms.add(900);
+  m.clients[0].ttft_ms.add(10), m.clients[0].ttft_ms.add(10), m.clients[1].ttft_ms.add(900);
+  m.clients[0].completed = 2, m.clients[1].completed = 1;
+  const Objective all{.percentile = -1, .limit = Seconds(0.5)};
+  const Objective own{.percentile = -1, .limit = Seconds(0.5), .client = 1, .who = "documents"};
+  CHECK(own.name() == "documents ttft_mean");
+  CHECK(own.statistic() == all.name());
+  CHECK(observed(all, m).base() == doctest::Approx(0.92 / 3));
+  CHECK(observed(own, m).base() == doctest::Approx(0.9));
+  CHECK(meets(all, m));
+  CHECK_FALSE(meets(own, m));
+  CHECK(requests_of(own, m) == 1);
+  const std::vector<Objectives> limits = client_limits({all, own}, 2);
+  REQUIRE(limits.size() == 2);
+  CHECK(*limits[0].ttft == Seconds(0.5));  // of all requests, for it has none of its own
+  CHECK(client_limits({all}, 2).empty());
+}
+
+TEST_CASE("a kind of clients: what its own requests may miss is counted for it alone") {
+  const Objective own{.percentile = 50, .limit = Seconds(1), .client = 1, .who = "b"};
+  ObjectiveBudgets budgets({own}, 1000, false, {990, 10});  // 5 of ten, and one more
+  RequestRecord late;
+  late.ttft = Seconds(2);
+  for (int i = 0; i < 100; ++i) budgets.add(late);
+  CHECK_FALSE(budgets.spent());
+  late.client = 1;
+  for (int i = 0; i < 6; ++i) budgets.add(late);
+  CHECK_FALSE(budgets.spent());
+  budgets.add(late);
+  CHECK(budgets.spent());
+}
+
+TEST_CASE("a plan judges the objectives of each kind of clients") {
+  const PlanAnswer held = answer(tenants("1 s"), PlanDetail::kRanking);
+  REQUIRE_FALSE(held.result.ranked.empty());
+  const std::vector<Verdict>& verdicts = held.result.ranked.front().result.verdicts;
+  REQUIRE(verdicts.size() == 2);
+  CHECK(verdicts[1].objective.name() == "chat ttft_p90");
+  CHECK(verdicts[1].value < verdicts[0].value);  // documents wait for their own prefill
+  const PlanAnswer none = answer(tenants("1 ms"), PlanDetail::kRanking);
+  CHECK(none.result.ranked.empty());
+  CHECK(none.result.advice.binds == "chat ttft_p90");
+  REQUIRE_FALSE(none.result.advice.relax.empty());
+  CHECK(none.result.advice.relax.front().starts_with("chat ttft_p90 from 1 ms to "));
+}
+
+TEST_CASE("a plan under a goodput: each kind of clients is served as well as asked") {
+  CHECK(answer(tenants("1 ms", ", goodput: 0.2"), PlanDetail::kRanking).result.ranked.empty());
+  CHECK_FALSE(answer(tenants("1 s", ", goodput: 0.5"), PlanDetail::kRanking).result.ranked.empty());
+}
+
+TEST_CASE("a day and the ranking have one fleet, as sure as asked") {
+  for (const int seed : {0, 1, 2}) {
+    CAPTURE(seed);
+    std::string text = tenants("400 ms");
+    text.replace(text.find("requests: 200"), 13, "duration: 3 min");
+    text.insert(1, fmt::format("seed: {}, ", seed));
+    const PlanAnswer a = answer(text);
+    REQUIRE(a.fleet);
+    const PlannedDeployment& winner = a.result.ranked.front();
+    CHECK(winner.replicas == a.fleet->static_replicas);
+    for (const FleetSlice& s : a.fleet->slices) CHECK(s.needed <= winner.replicas);
+    CHECK((*winner.probability >= 0.9 || a.result.at_limit));
+  }
+}
+
+TEST_CASE("throughput: the winner's whole fleet is loaded, not a replica with its share") {
+  const std::string text = chat(1, "gpus: [h100-sxm], max_gpus: 8, tp: [1], goal: throughput");
+  const PlanAnswer alone = answer(text, PlanDetail::kRanking), whole = answer(text);
+  REQUIRE_FALSE(whole.result.ranked.empty());
+  const PlannedDeployment &before = alone.result.ranked.front(), &after = whole.result.ranked.front();
+  CHECK(before.tested.replicas == 1);
+  CHECK(after.tested.replicas == after.replicas);
+  CHECK(after.load > before.load);
+  CHECK(*after.probability >= 0.9);
+}
+
+TEST_CASE("growth: the headline is the fleet that costs the least to the end") {
+  const PlanAnswer a =
+      answer(chat(40,
+                  "gpus: [{name: h100-sxm, price: 2 USD/h}, {name: a100-sxm, price: 0.9 USD/h}, {name: "
+                  "l40s, price: 1 USD/h}], max_gpus: 12, tp: [1], growth: {per_month: 0.2, months: 12}"));
+  REQUIRE(a.growth.size() > 1);
+  CHECK(a.growth.front().row == 0);
+  for (const GrowthPath& path : a.growth) {
+    if (path.outgrown == a.growth.front().outgrown) CHECK(a.growth.front().usd <= path.usd);
+  }
+}
+
+TEST_CASE("ranking: of two fleets with one bill and as many GPUs the surer is first") {
+  const PlanAnswer a =
+      answer(chat(20, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 4, tp: [1]"), PlanDetail::kRanking);
+  PlannedDeployment likely = a.result.ranked.front(), sure = likely;
+  likely.probability = 0.9, sure.probability = 0.98;
+  sure.result.worst_ratio = likely.result.worst_ratio + 0.1;
+  CHECK(better(sure, likely, PlanGoal::kCost));
+  CHECK_FALSE(better(likely, sure, PlanGoal::kCost));
+}
+
+TEST_CASE("how sure: what the winner is already costs no more") {
+  for (const double rate : {20.0, 45.0, 90.0}) {
+    CAPTURE(rate);
+    const PlanAnswer a =
+        answer(chat(rate, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 16, tp: [1], confidence: 0.8"));
+    const PlannedDeployment& winner = a.result.ranked.front();
+    REQUIRE(winner.weighed);
+    for (const SaferFleet& safer : winner.safer) {
+      CAPTURE(safer.confidence);
+      if (safer.confidence <= *winner.probability + 1e-9) {
+        CHECK(safer.gpus <= winner.gpus());
+      } else {
+        CHECK(safer.gpus > winner.gpus());
+      }
+    }
+  }
+}
+
+TEST_CASE("owned: GPUs that are there cost their electricity, what the plan says, and never more than renting") {
+  const std::string rent = "gpus: [h100-sxm], tp: [1], max_gpus: 16";
+  const auto planned = [&](const std::string& owned) {
+    return answer(chat(120, rent + ", owned: {gpus: [{name: a100-sxm, available: 2" + owned), PlanDetail::kRanking);
+  };
+  const PlanAnswer all = answer(chat(120, rent), PlanDetail::kRanking), paid = planned("}]}");
+  REQUIRE(paid.owned);
+  const double usd = paid.owned->planned.usd_per_hour();
+  const GpuSpec a100 = paid.owned->planned.candidate.scenario.deployment->gpu;
+  CHECK(usd == doctest::Approx(2 * 0.0806 * a100.board_power.value / 1e3));
+  CHECK(paid.owned->planned.bill().decode.quote->provider == "own, electricity alone");
+  CHECK(usd + paid.result.ranked.front().usd_per_hour() <= all.result.ranked.front().usd_per_hour());
+  const PlanAnswer bought = planned("}], price: {tier: owned, usd_per_gpu: 17520, years: 2}}");  // 1 USD/h
+  REQUIRE(bought.owned);
+  CHECK(bought.owned->planned.bill().decode.quote->provider == "own, without electricity");
+  CHECK(bought.owned->planned.bill().decode.quote->per_gpu.value == doctest::Approx(1));
+  const PlanAnswer dear = planned(", price: 50 USD/h}]}");
+  CHECK_FALSE(dear.owned);
+  CHECK(dear.result.ranked.front().usd_per_hour() == doctest::Approx(all.result.ranked.front().usd_per_hour()));
+  CHECK(std::any_of(dear.result.notes.begin(), dear.result.notes.end(),
+                    [](const std::string& note) { return note.starts_with("the owned GPUs stay idle"); }));
+}
+
+TEST_CASE("roles apart: on parts of hosts the link is what such instances have, not the host's NICs") {
+  const auto link = [](const std::string& search) {
+    const PlanSpec plan =
+        parse_plan(parse_config_text(chat(5, "max_gpus: 4, tp: [1], modes: [disaggregated], " + search), "plan.yaml"));
+    const Candidates candidates = read_candidates(plan, Fidelity::kCalibrated);
+    REQUIRE_FALSE(candidates.kept.empty());
+    return candidates.kept.front().scenario.serving.disaggregation->bandwidth.base();
+  };
+  CHECK(link("gpus: [h100-sxm]") == doctest::Approx(2.5e9));  // 20 Gbit/s for an instance of one GPU
+  CHECK(link("gpus: [h100-sxm], transfer: {bandwidth: 10 GB/s}") == doctest::Approx(10e9));
+  CHECK(link("gpus: [{name: h100-sxm, price: 2 USD/h}]") == 0);  // its NIC: whose it is, is not known
+  CHECK(link("gpus: [h100-sxm], goal: gpus") == 0);
+}
+
+TEST_CASE("llama.cpp: a model is split by layers, one GPU after the other") {
+  const PlanSpec plan = parse_plan(parse_config_text(
+      "{model: llama-3.1-8b, engine: llama-cpp, workload: {arrivals: {process: poisson, rate: 0.1 /s}, prompt_tokens: "
+      "100, output_tokens: 10}, search: {gpus: [l4], max_gpus: 2, precision: [gguf_q4_k_m]}}",
+      "plan.yaml"));
+  const Candidates candidates = read_candidates(plan, Fidelity::kCalibrated);
+  REQUIRE(candidates.kept.size() == 2);
+  for (const Candidate& c : candidates.kept) CHECK(c.scenario.deployment->sharding.tp == 1);
+  CHECK(candidates.kept.back().scenario.deployment->sharding.pp == 2);
+}
+
+TEST_CASE("a load of a request a day is planned as any other") {
+  const PlanAnswer a =
+      answer(chat(1e-5, "gpus: [h100-sxm], max_gpus: 1, tp: [1], confidence: 0"), PlanDetail::kRanking);
+  REQUIRE_FALSE(a.result.ranked.empty());
+  CHECK(a.result.ranked.front().load == doctest::Approx(1e-5));
+}
