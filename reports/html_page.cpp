@@ -91,6 +91,14 @@ Json chart_json(const Chart& c) {
   }
   for (const ReferenceLine& l : c.lines)
     out["lines"].push_back({{"vertical", l.vertical}, {"at", l.at}, {"label", l.label}});
+  if (c.views.empty()) return out;
+  out["held"] = c.held, out["at"] = c.at, out["caption"] = c.caption;
+  for (const Chart& view : c.views) {
+    Json entry = chart_json(view);
+    entry["at"] = view.at, entry["caption"] = view.caption;
+    for (const char* key : {"id", "title", "stacked", "horizontal"}) entry.erase(key);
+    out["views"].push_back(std::move(entry));
+  }
   return out;
 }
 
@@ -200,7 +208,7 @@ std::string result_section(const Result& r) {
     out += "<details><summary>Table</summary>" + table + "</details>";
   if (r.json.is_object() && !r.json.empty()) {
     out += "<details><summary>Specs and results</summary><pre tabindex=\"0\">" +
-           html_text(without_lists(r.json).dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre></details>";
+           html_text(without_lists(r.json).dump(1, ' ', false, Json::error_handler_t::replace)) + "</pre></details>";
   }
   return out + "\n";
 }
@@ -310,7 +318,7 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
     out +=
         "<p class=\"soft\">The charts are static: this roofcast was built without Chart.js (Debian's "
         "libjs-chart.js).</p>\n";
-  out += "<section id=\"plots\"><h2>Plots</h2><div class=\"charts\">\n";
+  out += "<section id=\"plots\"><h2>Plots</h2><p class=\"soft\" id=\"how\"></p><div class=\"charts\">\n";
   Json specs = Json::array();
   const Shared shared = shared_of(charts);
   const std::vector<bool> wide = wide_ones(charts);
@@ -329,9 +337,9 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   out += "<script type=\"application/json\" id=\"charts\">" + script_json(specs) + "</script>\n";
   if (live) out += engine;
   const bool packed =
-      live && engine.find("id=\"engine-charts\"") != std::string::npos;  // it brings the charts' library
+      live && engine.find("id=\"engine-plots\"") != std::string::npos;  // it brings the charts' library and plot.js
   if (!packed) out += fmt::format("<script>{}</script>\n", kChartJs);
-  out += fmt::format("<script>{}{}</script>\n", kPlotScript, kPageScript);
+  out += fmt::format("<script>{}{}</script>\n", packed ? std::string_view() : kPlotScript, kPageScript);
   if (live) out += fmt::format("<script>{}</script>\n", kWhatIfScript);
   return out + "</body></html>\n";
 }
