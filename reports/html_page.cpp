@@ -112,7 +112,7 @@ Json without_lists(const Json& json, int depth = 0) {
   for (const auto& [key, value] : json.items()) {
     if (json.is_array()) {
       out.push_back(without_lists(value, depth + 1));
-    } else if (key != "operators" && key != "verdict") {
+    } else if (key != "operators" && key != "verdict" && !key.ends_with("_by_gpu")) {
       out[clean_utf8(key)] = without_lists(value, depth + 1);
     }
   }
