@@ -207,8 +207,11 @@ std::string result_section(const Result& r) {
   if (const std::string table = detail_table(r); !table.empty())
     out += "<details><summary>Table</summary>" + table + "</details>";
   if (r.json.is_object() && !r.json.empty()) {
-    out += "<details><summary>Specs and results</summary><pre tabindex=\"0\">" +
-           html_text(without_lists(r.json).dump(1, ' ', false, Json::error_handler_t::replace)) + "</pre></details>";
+    std::string text = html_text(without_lists(r.json).dump(1, ' ', false, Json::error_handler_t::replace));
+    constexpr std::string_view kQuote = "&quot;";  // which between tags stands for itself
+    for (std::size_t at = text.find(kQuote); at != std::string::npos; at = text.find(kQuote, at + 1))
+      text.replace(at, kQuote.size(), "\"");
+    out += "<details><summary>Specs and results</summary><pre tabindex=\"0\">" + text + "</pre></details>";
   }
   return out + "\n";
 }
