@@ -340,6 +340,7 @@ def charts_zoom_and_pin(browser):
     browser.run("document.querySelector('#plan-card-pareto .whole').click()")
     browser.until(ends.replace("return", "const now =") + "; return now.every((v, i) => v === arguments[0][i])", whole, what="all shown")
     pin = "document.querySelector('#plan-card-pareto .pin')"
+    time.sleep(0.5)  # until the points stand still
     x, y = browser.run(f"const c = {chart}, p = Chart.getChart(c).getDatasetMeta(0).data[0], q = c.getBoundingClientRect(); return [q.x + p.x, q.y + p.y]")
     mouse(browser, "mousePressed", x, y)
     mouse(browser, "mouseReleased", x, y)
