@@ -294,6 +294,18 @@ std::vector<std::string> names_of(std::string_view kind) {
   return names;
 }
 
+namespace {
+
+/// Whether the map is a whole document in place of a name: one of a new name that says what only a file says.
+bool is_whole_document(std::string_view kind, const ConfigNode& map, const std::string& name) {
+  if (kind != "hardware" || (map.find("architecture") == nullptr && map.find("like") == nullptr)) return false;
+  const std::vector<std::string> known = names_of(kind);
+  const bool file = name.find('/') != std::string::npos || name.ends_with(".yaml");
+  return !file && std::find(known.begin(), known.end(), name) == known.end();
+}
+
+}  // namespace
+
 ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   const std::string_view word = word_for(kind);
   if (!value) throw ConfigError(fmt::format("missing {}", word));
@@ -307,6 +319,7 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   if ((*name)->kind != ConfigNode::Kind::kScalar) {
     throw ConfigError((*name)->mark, fmt::format("'name' must be the name of a {}", word));
   }
+  if (is_whole_document(kind, *value, (*name)->scalar)) return value;
   NameAndVersion asked = asked_for((*name)->scalar, (*name)->mark);
   Mark origin = (*name)->mark;
   auto changes = std::make_shared<ConfigNode>(*value);

@@ -76,7 +76,8 @@ std::string missing_figures(const Options& options, bool by_roofline_alone) {
 
 struct Near {
   GpuSpec spec;
-  double distance = 0;  ///< in the logarithms of bandwidth, 16-bit peak and memory
+  ConfigTree constants;  ///< `efficiency` of its file; null where it has none
+  double distance = 0;   ///< in the logarithms of bandwidth, 16-bit peak and memory
   bool measured = false;
 };
 
@@ -86,13 +87,14 @@ std::vector<Near> nearest(const GpuSpec& gpu) {
   std::vector<Near> out;
   for (const std::string& name : names_of("hardware")) {
     const ConfigTree tree = load_named("hardware", name, Mark{"gpus new", 0, 0});
-    Near near{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU"))};
+    Near near{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .constants = {}};
     const auto apart = [](double a, double b) { return std::log(a / b) * std::log(a / b); };
     near.distance = std::sqrt(apart(near.spec.memory_bandwidth.base(), gpu.memory_bandwidth.base()) +
                               apart(wide_peak(near.spec), wide_peak(gpu)) +
                               apart(near.spec.memory_capacity.base(), gpu.memory_capacity.base()));
     const ConfigTree* constants = tree->find("efficiency");
-    near.measured = constants != nullptr && *constants && (*constants)->find("vllm") != nullptr;
+    if (constants != nullptr) near.constants = *constants;
+    near.measured = near.constants && near.constants->find("vllm") != nullptr;
     out.push_back(std::move(near));
   }
   std::sort(out.begin(), out.end(), [](const Near& a, const Near& b) { return a.distance < b.distance; });
@@ -106,6 +108,11 @@ std::string constants_text(const GpuSpec& gpu, const std::vector<Near>& near) {
   for (const Near& n : near) {
     if (n.measured && n.spec.architecture == gpu.architecture)
       return fmt::format("efficiency:\n  carried_over_from: {}  # measured, of the same generation\n", n.spec.name);
+  }
+  for (const Near& n : near) {
+    if (n.constants && n.spec.architecture == gpu.architecture && n.constants->find("carried_over_from") != nullptr)
+      return fmt::format("# As {}, the nearest of its architecture.\n{}", n.spec.name,
+                         to_yaml(*make_map({{"efficiency", n.constants->mark, n.constants}}, n.constants->mark)));
   }
   const bool narrow = gpu.peak(Dtype::kNvfp4) > FlopsPerSecond(0);
   std::string out = fmt::format("efficiency:\n  carried_over_from: {}  # the nearest measured GPU with its formats\n",
@@ -139,6 +146,43 @@ std::string file_text(const Options& options, const std::string& name) {
     map = in;
     out += fmt::format("{}{}: {}  # {}\n", in.empty() ? "" : "  ", key,
                        with_space(options.text(twin ? "bf16" : f.flag)), f.help);
+  }
+  return out;
+}
+
+/// Figures that are far from those of every known part of the same architecture (of all, where none is known): a slip
+/// of the unit, most likely.
+std::string far_off(const GpuSpec& gpu, const std::vector<Near>& near) {
+  struct Compared {
+    const char* name;
+    double (*of)(const GpuSpec&);
+  };
+  constexpr double kFar = 4;  // parts of one architecture differ by up to 7; beyond their range by this much none does
+  static constexpr std::array<Compared, 6> kCompared{{
+      {"memory", [](const GpuSpec& g) { return g.memory_capacity.base(); }},
+      {"bandwidth", [](const GpuSpec& g) { return g.memory_bandwidth.base(); }},
+      {"bf16", wide_peak},
+      {"fp8", [](const GpuSpec& g) { return g.peak(Dtype::kFp8).base(); }},
+      {"pcie", [](const GpuSpec& g) { return g.node.pcie_bandwidth.base(); }},
+      {"nic", [](const GpuSpec& g) { return g.node.nic_bandwidth.base(); }},
+  }};
+  const bool known =
+      std::any_of(near.begin(), near.end(), [&](const Near& n) { return n.spec.architecture == gpu.architecture; });
+  std::string out;
+  for (const Compared& c : kCompared) {
+    double low = 0, high = 0;
+    for (const Near& n : near) {
+      const double value = c.of(n.spec);
+      if (!(value > 0) || (known && n.spec.architecture != gpu.architecture)) continue;
+      low = low > 0 ? std::min(low, value) : value;
+      high = std::max(high, value);
+    }
+    const double value = c.of(gpu);
+    if (!(value > 0) || !(low > 0) || (value * kFar >= low && value <= high * kFar)) continue;
+    const bool less = value < low;
+    out += fmt::format("warning: --{}: {:.3g} times {} than of any known part{}; is the unit right?\n", c.name,
+                       less ? low / value : value / high, less ? "less" : "more",
+                       known ? fmt::format(" with {}", name_of(gpu.architecture)) : std::string());
   }
   return out;
 }
@@ -183,6 +227,7 @@ int run_gpus_new(std::span<const std::string> arguments) {
   const std::vector<Near> near = nearest(gpu);
   text += constants_text(gpu, near);
   options.write(text);
+  fmt::print(stderr, "{}", far_off(gpu, near));
   std::string shown;
   for (std::size_t i = 0; i < near.size() && i < 3; ++i)
     shown += fmt::format("{}{}{}", i > 0 ? ", " : "", near[i].spec.name, near[i].measured ? " (measured)" : "");

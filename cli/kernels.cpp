@@ -1,4 +1,4 @@
-// roofcast kernels [NAME] [--gpu GPU] [--engine vllm|sglang|trtllm]
+// roofcast kernels [NAME [--gpu GPU] [--engine vllm|sglang|trtllm]]
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ const Kernel& find_kernel(const std::string& name) {
 }  // namespace
 
 int run_kernels(std::span<const std::string> arguments) {
-  Options options("roofcast kernels [NAME] [--gpu GPU] [--engine vllm|sglang|trtllm] [--format table|json|csv]",
+  Options options("roofcast kernels [NAME [--gpu GPU] [--engine vllm|sglang|trtllm]] [--format table|json|csv]",
                   "The kernels that operators are priced by, and their constants on a GPU.");
   options.add().add_options()("gpu", boost::program_options::value<std::string>(),
                               "GPU: show the constants on this GPU")(

@@ -46,6 +46,7 @@ int run_services(Options& options, const ConfigTree& tree, const SearchOptions& 
     });
   }
   for (const ServiceAnswer& service : answer.services) {
+    if (!options.has("emit") && options.format() != "csv") continue;  // the others have them in the verdict
     for (const std::string& note : service.answer.result.notes) fmt::print(stderr, "{}: {}\n", service.name, note);
   }
   if (!answer.complete()) throw Unavailable(reports::no_services_plan(answer));
@@ -93,7 +94,9 @@ int run_plan(std::span<const std::string> arguments) {
   options.write_report([&](const std::string& format) {
     return reports::plan_report(answer, format, options.has("wide"), reports::question_json(tree, options.fidelity()));
   });
-  for (const std::string& note : answer.result.notes) fmt::print(stderr, "{}\n", note);
+  if (options.format() == "csv") {  // the others have them in the verdict
+    for (const std::string& note : answer.result.notes) fmt::print(stderr, "{}\n", note);
+  }
   if (!found) throw Unavailable(reports::no_plan(answer.result, answer.plan));
   fmt::print(stderr, "planned in {:.3f} s\n", wall.count());
   return kDone;

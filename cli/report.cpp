@@ -7,6 +7,7 @@
 
 #include "base/config_library.h"
 #include "base/read_file.h"
+#include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/ascii_chart.h"
@@ -85,7 +86,8 @@ int run_report(std::span<const std::string> arguments) {
     if (c.thinned_from > 0) fmt::print(stderr, "{}: {} points are too many to draw; thinned\n", c.id, c.thinned_from);
   }
   if (options.has("ascii")) {
-    for (const reports::Chart& c : charts) fmt::print("{}\n", reports::ascii_chart(c));
+    const int width = static_cast<int>(terminal_width().value_or(100));
+    for (const reports::Chart& c : charts) fmt::print("{}\n", reports::ascii_chart(c, width));
   }
   const bool only_plots = options.has("svg") || options.has("png") || options.has("ascii");
   if (options.has("out") || !only_plots) options.write(page(results, charts, command, options.has("still")));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/watch.h"
 #include "explore/canvases.h"
 #include "explore/catalog.h"
 #include "explore/documents.h"
@@ -183,6 +184,8 @@ ApiAnswer answer(const ApiRequest& request) {
     return refusal(400, error.what());
   } catch (const Unavailable& error) {
     return refusal(400, error.what());
+  } catch (const Stopped&) {
+    return refusal(503, "given up: the client hung up");
   } catch (const std::exception& error) {
     return refusal(500, fmt::format("internal error: {}", error.what()));
   }

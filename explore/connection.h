@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/watch.h"
+
 namespace roofcast::explore {
 
 /// A socket that never blocks. Whatever a client does, it has so long for its request, for taking the answer, and for
@@ -27,7 +29,17 @@ class Connection {
 
   /// Takes what has come. True when there is more of the request, or no more will come.
   bool read();
-  void answering() { stage_ = Stage::kAnswering; }
+  /// `while_connected`: the answer is given up when the client hangs up.
+  void answering(bool while_connected) {
+    stage_ = Stage::kAnswering;
+    while_connected_ = while_connected;
+  }
+  bool is_watched() const { return stage_ == Stage::kAnswering && while_connected_; }
+  void give_up() {
+    while_connected_ = false;
+    watch_.stop = true;
+  }
+  Watch& watch() { return watch_; }  ///< of the answer
   void answer(std::string bytes, Clock::time_point now);
   void write(Clock::time_point now);
   void end() { stage_ = Stage::kOver; }
@@ -38,7 +50,8 @@ class Connection {
   Clock::time_point deadline_;
   std::string received_, answer_;
   std::size_t sent_ = 0, thrown_away_ = 0;
-  bool hung_up_ = false;
+  bool hung_up_ = false, while_connected_ = false;
+  Watch watch_;
 };
 
 }  // namespace roofcast::explore

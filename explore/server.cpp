@@ -38,6 +38,11 @@ using Clock = Connection::Clock;
 using ConnectionStage = Connection::Stage;
 
 constexpr int kWorkers = 4;
+#if defined(POLLRDHUP)
+constexpr short kHangUp = POLLRDHUP;
+#else
+constexpr short kHangUp = POLLHUP;
+#endif
 /// For a new client beyond these, the one that has taken longest to ask makes room.
 constexpr std::size_t kMostConnections = 512;
 /// Time for answers under way when the server is told to end.
@@ -211,6 +216,7 @@ struct ExploreServer::State {
       Job job = std::move(jobs.front());
       jobs.pop_front();
       lock.unlock();
+      const Watched watched(&job.connection->watch());
       std::string bytes = reply_of(std::move(job.request));
       lock.lock();
       made.push_back({job.connection, std::move(bytes)});
@@ -263,7 +269,7 @@ struct ExploreServer::State {
       later.headers.emplace_back("Retry-After", "1");
       return c.answer(reply(later, head_alone), now);
     }
-    c.answering();
+    c.answering(request.header("roofcast-while-connected") == "1");
     const std::lock_guard lock(mutex);
     jobs.push_back({&c, std::move(request)});
     work.notify_one();
@@ -282,6 +288,7 @@ struct ExploreServer::State {
   }
 
   void serve(Connection& c, short events, Clock::time_point now) {
+    if (events != 0 && c.is_watched()) c.give_up();
     if (events != 0 && c.stage() == ConnectionStage::kWriting) c.write(now);
     if (events != 0 && (c.stage() == ConnectionStage::kReading || c.stage() == ConnectionStage::kLeaving) && c.read())
       look_at(c, now);
@@ -308,8 +315,10 @@ struct ExploreServer::State {
       Clock::time_point next = last;
       for (const auto& c : connections) {
         const bool idle = c->stage() == ConnectionStage::kAnswering;
-        watched.push_back({.fd = idle ? -1 : c->fd(),
-                           .events = static_cast<short>(c->stage() == ConnectionStage::kWriting ? POLLOUT : POLLIN),
+        watched.push_back({.fd = idle && !c->is_watched() ? -1 : c->fd(),
+                           .events = idle                                      ? kHangUp
+                                     : c->stage() == ConnectionStage::kWriting ? static_cast<short>(POLLOUT)
+                                                                               : static_cast<short>(POLLIN),
                            .revents = 0});
         if (!idle) next = std::min(next, c->deadline());
       }

@@ -42,8 +42,9 @@ ConfigTree map_node(const py::dict& dict, const std::string& where) {
     if (!py::isinstance<py::str>(key))
       throw ConfigError(Mark{where}, fmt::format("a key must be a str, got {}", type_of(key)));
     auto name = py::cast<std::string>(key);
-    ConfigTree child = tree_of(value, joined(where, name));
-    entries.push_back({std::move(name), Mark{where}, std::move(child)});
+    const std::string place = joined(where, name);
+    ConfigTree child = tree_of(value, place);
+    entries.push_back({std::move(name), Mark{place}, std::move(child)});
   }
   return make_map(std::move(entries), Mark{where});
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "reports/html_text.h"
 
 namespace roofcast::reports {
@@ -18,12 +19,15 @@ char mark_of(const Chart& chart, std::size_t series) {
   return kMarks[static_cast<std::size_t>(color_of(chart, series))];
 }
 
+/// Of UTF-8.
+std::size_t letters(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 /// Padded to `width` characters, cut when longer.
 std::string padded(std::string_view text, std::size_t width) {
   std::string out = shortened(text, width);
-  const auto length =
-      static_cast<std::size_t>(std::count_if(out.begin(), out.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-  return out + std::string(width - length, ' ');
+  return out + std::string(width - letters(out), ' ');
 }
 
 class Grid {
@@ -106,7 +110,7 @@ class Grid {
       cells.erase(cells.find_last_not_of(' ') + 1);
       out += fmt::format("{:>{}} |{}\n", left[r], kMargin - 2, cells);
     }
-    std::string below(static_cast<std::size_t>(columns_ + 8), ' ');
+    std::string below(static_cast<std::size_t>(columns_), ' ');
     for (const Tick& t : ticks_of(x_, c_.x.log, columns_ / 14)) {
       const auto at = static_cast<std::size_t>(std::max(0, column(t.at)));
       if (at + t.text.size() < below.size() &&
@@ -160,23 +164,43 @@ std::string bar_lines(const Chart& c, int width) {
   return out;
 }
 
-std::string legend(const Chart& c) {
+/// In lines of at most `width` characters, broken at spaces.
+std::string folded(const std::string& text, int width) {
+  std::string out, line;
+  for (const std::string& word : split(text, ' ')) {
+    if (!line.empty() && letters(line) + 1 + letters(word) > static_cast<std::size_t>(width)) {
+      out += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return out + line + "\n";
+}
+
+std::string legend(const Chart& c, int width) {
   if (c.series.size() < 2) return "";
-  std::string out;
-  for (std::size_t s = 0; s < c.series.size(); ++s)
-    out += fmt::format("  {} {}", mark_of(c, s), clean_utf8(c.series[s].name));
-  return out + "\n";
+  std::string out, line;
+  for (std::size_t s = 0; s < c.series.size(); ++s) {
+    const std::string entry = fmt::format("  {} {}", mark_of(c, s), clean_utf8(c.series[s].name));
+    if (!line.empty() && letters(line) + letters(entry) > static_cast<std::size_t>(width)) {
+      out += line + "\n";
+      line.clear();
+    }
+    line += entry;
+  }
+  return out + line + "\n";
 }
 
 }  // namespace
 
 std::string ascii_chart(const Chart& chart, int width) {
+  width = std::max(width, 40);
   const bool bars =
       std::any_of(chart.series.begin(), chart.series.end(), [](const Series& s) { return s.shape == Shape::kBars; });
-  std::string out = clean_utf8(chart.title) + "\n";
-  out +=
+  const std::string axes =
       bars ? (chart.horizontal ? chart.x.title : chart.y.title) : fmt::format("{} | {}", chart.y.title, chart.x.title);
-  return out + "\n" + (bars ? bar_lines(chart, width) : Grid(chart, width).draw()) + legend(chart);
+  return folded(clean_utf8(chart.title), width) + folded(axes, width) +
+         (bars ? bar_lines(chart, width) : Grid(chart, width).draw()) + legend(chart, width);
 }
 
 }  // namespace roofcast::reports

@@ -52,12 +52,14 @@ struct Chart {
   std::vector<Series> series{};
   std::vector<Band> bands{};
   std::vector<ReferenceLine> lines{};
-  bool stacked = false;          ///< bars and areas
-  bool horizontal = false;       ///< bars run to the right: categories are on y, values on x
-  std::string caption{};         ///< what it shows, what was left out
-  std::string source{};          ///< where its numbers come from
-  std::string command{};         ///< what makes it again
-  std::size_t thinned_from = 0;  ///< points before thinning, 0 = all are drawn
+  bool stacked = false;                   ///< bars and areas
+  bool horizontal = false;                ///< bars run to the right: categories are on y, values on x
+  std::vector<std::string> held{}, at{};  ///< keys of a sweep in which its points agree, and their values there
+  std::vector<Chart> views{};             ///< the same for other values of `held`; a page offers them
+  std::string caption{};                  ///< what it shows, what was left out
+  std::string source{};                   ///< where its numbers come from
+  std::string command{};                  ///< what makes it again
+  std::size_t thinned_from = 0;           ///< points before thinning, 0 = all are drawn
 };
 
 /// A rectangle of a bar, in data units along its own direction.

@@ -92,6 +92,7 @@ void tidy(Chart& chart) {
   for (Band& band : chart.bands) band.name = one_line(band.name, 60);
   for (ReferenceLine& line : chart.lines) line.label = one_line(line.label, 60);
   chart.source = one_line(chart.source, 300);
+  for (Chart& view : chart.views) tidy(view);
 }
 
 }  // namespace

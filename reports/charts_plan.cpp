@@ -23,10 +23,23 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
       better{.name = "better", .shape = Shape::kBars, .color = 2},
       worse{.name = "worse", .shape = Shape::kBars, .color = 1};
   std::vector<std::pair<std::string, double>> steps;
+  std::vector<const Json*> results;
   for (const ResultPoint& rung : rungs) {
-    if (const auto v = number_at(rung.result, key)) steps.emplace_back(shortened(name_of_rung(rung), 40), *v);
+    const auto v = number_at(rung.result, key);
+    if (!v) continue;
+    steps.emplace_back(shortened(name_of_rung(rung), 40), *v);
+    results.push_back(&rung.result);
   }
   if (steps.size() < 2) return c;
+  // A rung is measured against the last one that was kept, which its gain tells.
+  const auto base_of = [&](std::size_t i) {
+    const auto rate = number_at(*results[i], "output_tokens_per_s"), gain = number_at(*results[i], "throughput_gain");
+    for (std::size_t k = i; rate && gain && *gain > 0 && k-- > 0;) {
+      const auto other = number_at(*results[k], "output_tokens_per_s");
+      if (other && std::abs(*other * *gain / *rate - 1) < 1e-6) return k;
+    }
+    return i - 1;
+  };
   const double rows = static_cast<double>(steps.size());
   const auto add = [&](Series& s, double row, double from, double to, const std::string& label) {
     s.x.push_back(row), s.base.push_back(from), s.y.push_back(to), s.labels.push_back(label);
@@ -34,7 +47,7 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
   c.y.categories.assign(steps.size() + 1, "");
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const double row = rows - static_cast<double>(i), value = steps[i].second,
-                 before = i == 0 ? 0 : steps[i - 1].second;
+                 before = i == 0 ? 0 : steps[base_of(i)].second;
     c.y.categories[static_cast<std::size_t>(row)] = steps[i].first;
     const bool good = (value < before) == less_is_better;
     const std::string text = i == 0 ? fmt::format("{}: {}", steps[i].first, tick_text(value))
@@ -52,27 +65,49 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
   return c;
 }
 
-/// Simulated loads that no other beats, a colour for every GPU; what misses an objective is said on hover.
-Chart frontier_chart(const char* id, const char* title, const Json& frontier, const char* unit, ResultKey key) {
+/// A point of each entry that has both numbers; what misses an objective is said on hover.
+Series frontier_series(const std::vector<const Json*>& points, std::string name, Shape shape, ResultKey key) {
+  Series s{.name = std::move(name), .shape = shape};
+  for (const Json* p : points) {
+    const auto x = number_at(*p, "output_tokens_per_s_per_user"), y = number_at(*p, key);
+    if (!x || !y) continue;
+    s.x.push_back(*x), s.y.push_back(*y);
+    const bool met = p->contains("objectives_met") && (*p)["objectives_met"] == true;
+    s.labels.push_back(text_at(*p, "layout") + (met ? "" : " (misses)"));
+  }
+  return s;
+}
+
+/// The frontier of each GPU in a colour of its own, and that of all of them; a result that has only the latter has
+/// points in place of the lines.
+Chart frontier_chart(const char* id, const char* title, const Json& frontier, const Json* by_gpu, const char* unit,
+                     ResultKey key) {
   Chart c{.id = id, .title = title};
   c.x.title = "output tokens/s of one user";
   c.y.title = unit;
-  std::map<std::string, Series> by_gpu;
-  for (const Json& p : frontier) {
-    const auto x = number_at(p, "output_tokens_per_s_per_user"), y = number_at(p, key);
-    if (!x || !y) continue;
-    const std::string gpu = text_at(p, "gpu");
-    Series& s = by_gpu[gpu];
-    s.name = gpu, s.shape = Shape::kPoints, s.write_labels = true;
-    s.x.push_back(*x), s.y.push_back(*y);
-    const bool met = p.contains("objectives_met") && p["objectives_met"] == true;
-    s.labels.push_back(text_at(p, "layout") + (met ? "" : " (misses)"));
+  std::map<std::string, std::vector<const Json*>> gpus;
+  for (const Json& p : by_gpu != nullptr ? *by_gpu : frontier) gpus[text_at(p, "gpu")].push_back(&p);
+  int color = 0;
+  for (const auto& [gpu, points] : gpus) {
+    Series& s = c.series.emplace_back(
+        frontier_series(points, gpu, by_gpu != nullptr ? Shape::kLinePoints : Shape::kPoints, key));
+    s.write_labels = true, s.color = color;
+    color = (color + 1) % static_cast<int>(kPalette);
+    if (color == 7) ++color;  // the frontier's
   }
-  for (auto& [gpu, series] : by_gpu) c.series.push_back(std::move(series));
+  c.caption = "Simulated loads that no other load beats in both. (misses): an objective is missed there.";
+  if (by_gpu != nullptr && gpus.size() > 1) {
+    std::vector<const Json*> all;
+    for (const Json& p : frontier) all.push_back(&p);
+    Series& s = c.series.emplace_back(frontier_series(all, "the best of all", Shape::kLine, key));
+    s.dashed = true, s.color = 7;
+    c.caption =
+        "Simulated loads that no other load of the same GPU beats in both; dashed: of all GPUs. (misses): an objective "
+        "is missed there.";
+  }
   std::vector<double> values;
   for (const Series& s : c.series) values.insert(values.end(), s.y.begin(), s.y.end());
   c.y.log = wants_log(values);
-  c.caption = "Simulated loads that no other load beats in both. (misses): an objective is missed there.";
   return c;
 }
 
@@ -222,13 +257,13 @@ void add_plan_charts(const Result& result, std::vector<Chart>& out) {
   };
   if (const Json* frontier = list("pareto")) {
     out.push_back(frontier_chart("pareto", "Throughput per GPU against speed per user", *frontier,
-                                 "output tokens/s per GPU", "output_tokens_per_s_per_gpu"));
+                                 list("pareto_by_gpu"), "output tokens/s per GPU", "output_tokens_per_s_per_gpu"));
     add_speed_limit(result, out.back());
   } else if (result.points.size() > 1) {
     out.push_back(pareto_chart("pareto", result.points));
   }
   if (const Json* frontier = list("pareto_cost")) {
-    out.push_back(frontier_chart("pareto-cost", "Cost against speed per user", *frontier,
+    out.push_back(frontier_chart("pareto-cost", "Cost against speed per user", *frontier, list("pareto_cost_by_gpu"),
                                  "USD per million output tokens", "usd_per_million_output_tokens"));
     add_speed_limit(result, out.back());
   }

@@ -450,10 +450,11 @@ void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, c
   out.push_back(std::move(c));
 }
 
-/// The key that splits the points into the fewest groups, a GPU before others; empty where each has too many values.
+/// The key that splits the points into the fewest groups, a GPU before others; if each has more than are drawn, the
+/// first of those.
 std::string splitting_key(const Points& points, const std::string& x_key, const std::vector<std::string>& keys) {
   std::string chosen;
-  std::size_t fewest = kMaxGroups + 1;
+  std::size_t fewest = points.size() + 1;
   for (const std::string& key : keys) {
     if (key == x_key) continue;
     std::set<std::string> values;
@@ -466,33 +467,87 @@ std::string splitting_key(const Points& points, const std::string& x_key, const 
   return chosen;
 }
 
-/// Where there are too many lines to draw, one for each kind of request, or, where all requests are alike, one a GPU
-/// (or of whatever key has the fewest values): the best of its settings at every x.
-void gather(std::vector<Group>& groups, const Points& points, const std::string& x_key,
-            const std::vector<std::string>& keys) {
-  std::vector<std::string> split = work_keys(keys);
-  std::erase(split, x_key);
-  if (split.empty()) split = {splitting_key(points, x_key, keys)};
-  std::map<std::string, std::size_t> index;
-  std::vector<std::map<double, const Json*>> best;
-  std::vector<std::string> labels;
+/// Points that agree in all keys but two.
+struct Slice {
+  std::vector<std::string> at;  ///< the values of the other keys
+  Points points;
+};
+
+/// The one with the most points first; of more than are offered some, from the first to the last.
+std::vector<Slice> slices_of(const Points& points, const std::vector<std::string>& held) {
+  constexpr std::size_t kMost = 64;
+  std::map<std::vector<std::string>, std::size_t> index;
+  std::vector<Slice> all;
   for (const ResultPoint* p : points) {
-    const std::string* x = value_of(*p, x_key);
-    const auto at = x != nullptr ? leading_number(*x) : std::nullopt;
-    if (!at) continue;
-    const std::string label = point_label(*p, split);
-    const auto [row, fresh] = index.emplace(label, best.size());
-    if (fresh) best.emplace_back(), labels.push_back(label);
-    const Json*& kept = best[row->second][*at];
-    const auto usd = number_at(p->result, "usd_per_million_output_tokens");
-    const auto before = kept != nullptr ? number_at(*kept, "usd_per_million_output_tokens") : std::nullopt;
-    if (kept == nullptr || (usd && (!before || *usd < *before))) kept = &p->result;
+    std::vector<std::string> at;
+    for (const std::string& key : held) {
+      const std::string* value = value_of(*p, key);
+      at.push_back(value != nullptr ? *value : "");
+    }
+    const auto [it, fresh] = index.emplace(at, all.size());
+    if (fresh) all.push_back({std::move(at), {}});
+    all[it->second].points.push_back(p);
   }
-  groups.clear();
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    Group& g = groups.emplace_back(Group{labels[i].empty() ? "cheapest" : labels[i] + ", cheapest", {}});
-    g.points.assign(best[i].begin(), best[i].end());
+  std::vector<Slice> out;
+  const std::size_t count = std::min(kMost, all.size());
+  for (std::size_t i = 0; i < count; ++i)
+    out.push_back(std::move(all[count > 1 ? i * (all.size() - 1) / (count - 1) : 0]));
+  const auto fullest = std::max_element(
+      out.begin(), out.end(), [](const Slice& a, const Slice& b) { return a.points.size() < b.points.size(); });
+  if (fullest != out.end()) std::rotate(out.begin(), fullest, fullest + 1);
+  return out;
+}
+
+/// Of more lines than are drawn some, from the first to the last.
+std::vector<Group> some_of(std::vector<Group> groups) {
+  if (groups.size() <= kMaxGroups) return groups;
+  std::vector<Group> out;
+  for (std::size_t i = 0; i < kMaxGroups; ++i)
+    out.push_back(std::move(groups[i * (groups.size() - 1) / (kMaxGroups - 1)]));
+  return out;
+}
+
+std::vector<Chart> line_charts(const std::string& x_key, const std::vector<Group>& groups) {
+  std::vector<Chart> out;
+  for (const Latency& latency : kLatencies) out.push_back(latency_chart(latency, x_key, groups));
+  out.push_back(throughput_chart(x_key, groups));
+  return out;
+}
+
+/// The line charts of a sweep with more settings than lines are drawn: a line for each value of one key, the others
+/// held; the values of these are for the reader to choose.
+std::vector<Chart> charts_with_views(const Points& points, const std::string& x_key,
+                                     const std::vector<std::string>& keys) {
+  constexpr std::size_t kMostPoints = 12000;  // of one chart and its views
+  const std::string split = splitting_key(points, x_key, keys);
+  std::vector<std::string> held = keys;
+  std::erase_if(held, [&](const std::string& key) { return key == x_key || key == split; });
+  const std::vector<Slice> slices = slices_of(points, held);
+  std::vector<std::string> names;
+  for (const std::string& key : held) names.push_back(words_of_key(key));
+  std::vector<Chart> out;
+  for (const Slice& slice : slices) {
+    std::vector<Group> groups = groups_of(slice.points, x_key, {x_key, split});
+    const std::size_t lines = groups.size();
+    groups = some_of(std::move(groups));
+    std::vector<Chart> charts = line_charts(x_key, groups);
+    for (std::size_t i = 0; i < charts.size(); ++i) {
+      Chart& c = charts[i];
+      c.held = names, c.at = slice.at;
+      for (std::size_t k = 0; k < held.size(); ++k)
+        c.caption += fmt::format("{}{} {}", k == 0 ? " Drawn for " : ", ", names[k], slice.at[k]);
+      if (!held.empty()) c.caption += ".";
+      if (lines > groups.size())
+        c.caption += fmt::format(" {} of {} values of {} are drawn.", groups.size(), lines, words_of_key(split));
+      if (&slice == &slices.front()) {
+        out.push_back(std::move(c));
+      } else if (clean(c)) {
+        thin(c, std::max<std::size_t>(100, kMostPoints / slices.size()));
+        out[i].views.push_back(std::move(c));
+      }
+    }
   }
+  return out;
 }
 
 }  // namespace
@@ -506,19 +561,14 @@ void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
   }
   const std::size_t left_out = result.points.size() - runnable.size();
   if (!x_key.empty()) {
-    std::vector<Group> groups = groups_of(runnable, x_key, keys);
-    const std::size_t settings = groups.size();
-    if (settings > kMaxGroups) gather(groups, runnable, x_key, keys);
-    const std::size_t before = out.size();
-    for (const Latency& latency : kLatencies) out.push_back(latency_chart(latency, x_key, groups));
-    out.push_back(throughput_chart(x_key, groups));
-    for (std::size_t i = before; i < out.size(); ++i) {
-      if (settings > kMaxGroups)
-        out[i].caption +=
-            fmt::format(" Of {} settings the cheapest is drawn for each value of {}.", settings, words_of_key(x_key));
+    const std::vector<Group> groups = groups_of(runnable, x_key, keys);
+    std::vector<Chart> lines =
+        groups.size() > kMaxGroups ? charts_with_views(runnable, x_key, keys) : line_charts(x_key, groups);
+    for (Chart& c : lines) {
       if (left_out > 0)
-        out[i].caption += left_out == 1 ? " One point that does not fit is left out."
-                                        : fmt::format(" {} points that do not fit are left out.", left_out);
+        c.caption += left_out == 1 ? " One point that does not fit is left out."
+                                   : fmt::format(" {} points that do not fit are left out.", left_out);
+      out.push_back(std::move(c));
     }
     add_speculation(x_key, groups, out);
     add_map(result.points, x_key, keys, out);

@@ -91,6 +91,14 @@ Json chart_json(const Chart& c) {
   }
   for (const ReferenceLine& l : c.lines)
     out["lines"].push_back({{"vertical", l.vertical}, {"at", l.at}, {"label", l.label}});
+  if (c.views.empty()) return out;
+  out["held"] = c.held, out["at"] = c.at, out["caption"] = c.caption;
+  for (const Chart& view : c.views) {
+    Json entry = chart_json(view);
+    entry["at"] = view.at, entry["caption"] = view.caption;
+    for (const char* key : {"id", "title", "stacked", "horizontal"}) entry.erase(key);
+    out["views"].push_back(std::move(entry));
+  }
   return out;
 }
 
@@ -104,7 +112,7 @@ Json without_lists(const Json& json, int depth = 0) {
   for (const auto& [key, value] : json.items()) {
     if (json.is_array()) {
       out.push_back(without_lists(value, depth + 1));
-    } else if (key != "operators" && key != "verdict") {
+    } else if (key != "operators" && key != "verdict" && !key.ends_with("_by_gpu")) {
       out[clean_utf8(key)] = without_lists(value, depth + 1);
     }
   }
@@ -199,8 +207,11 @@ std::string result_section(const Result& r) {
   if (const std::string table = detail_table(r); !table.empty())
     out += "<details><summary>Table</summary>" + table + "</details>";
   if (r.json.is_object() && !r.json.empty()) {
-    out += "<details><summary>Specs and results</summary><pre tabindex=\"0\">" +
-           html_text(without_lists(r.json).dump(2, ' ', false, Json::error_handler_t::replace)) + "</pre></details>";
+    std::string text = html_text(without_lists(r.json).dump(1, ' ', false, Json::error_handler_t::replace));
+    constexpr std::string_view kQuote = "&quot;";  // which between tags stands for itself
+    for (std::size_t at = text.find(kQuote); at != std::string::npos; at = text.find(kQuote, at + 1))
+      text.replace(at, kQuote.size(), "\"");
+    out += "<details><summary>Specs and results</summary><pre tabindex=\"0\">" + text + "</pre></details>";
   }
   return out + "\n";
 }
@@ -310,7 +321,7 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
     out +=
         "<p class=\"soft\">The charts are static: this roofcast was built without Chart.js (Debian's "
         "libjs-chart.js).</p>\n";
-  out += "<section id=\"plots\"><h2>Plots</h2><div class=\"charts\">\n";
+  out += "<section id=\"plots\"><h2>Plots</h2><p class=\"soft\" id=\"how\"></p><div class=\"charts\">\n";
   Json specs = Json::array();
   const Shared shared = shared_of(charts);
   const std::vector<bool> wide = wide_ones(charts);
@@ -329,9 +340,9 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
   out += "<script type=\"application/json\" id=\"charts\">" + script_json(specs) + "</script>\n";
   if (live) out += engine;
   const bool packed =
-      live && engine.find("id=\"engine-charts\"") != std::string::npos;  // it brings the charts' library
+      live && engine.find("id=\"engine-plots\"") != std::string::npos;  // it brings the charts' library and plot.js
   if (!packed) out += fmt::format("<script>{}</script>\n", kChartJs);
-  out += fmt::format("<script>{}{}</script>\n", kPlotScript, kPageScript);
+  out += fmt::format("<script>{}{}</script>\n", packed ? std::string_view() : kPlotScript, kPageScript);
   if (live) out += fmt::format("<script>{}</script>\n", kWhatIfScript);
   return out + "</body></html>\n";
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "reports/html_text.h"
 #include "reports/result_types.h"
 
 namespace roofcast::reports {
@@ -121,7 +122,63 @@ void bind_together(Json& root, const KeyGroup& group) {
   }
 }
 
+const char* words_of(const std::string& type) {
+  return type == "array"     ? "a list"
+         : type == "object"  ? "an object"
+         : type == "string"  ? "a text"
+         : type == "boolean" ? "true or false"
+                             : "a number";
+}
+
+/// Whether the value has one of the types. What is not finite or not known is written as null; a whole number may be
+/// written as 2.0.
+bool has_type(const Json& value, const Json& types) {
+  const auto is = [&](const std::string& type) {
+    if (type == "array") return value.is_array();
+    if (type == "object") return value.is_object() || value.is_null();
+    if (type == "string") return value.is_string();
+    if (type == "boolean") return value.is_boolean();
+    return value.is_number() || value.is_null();
+  };
+  if (types.is_string()) return is(types.get<std::string>());
+  return std::any_of(types.begin(), types.end(), [&](const Json& type) { return is(type.get<std::string>()); });
+}
+
+/// The first entry of `value`, or of what it holds, that is of another type than the schema says; empty: none is.
+std::string wrong_type_at(const Json& value, const Json& schema, const Json& root, const std::string& path) {
+  constexpr std::size_t kLooked = 1000;  // entries of a list: more alike tell nothing more
+  if (schema.contains("$ref") && !value.is_null())
+    return wrong_type_at(value, root["properties"]["deployments"]["items"], root, path);
+  if (schema.contains("$ref")) return fmt::format("'{}' must be an object, got null", path);
+  if (const auto types = schema.find("type"); types != schema.end() && !has_type(value, *types)) {
+    const std::string type = types->is_string() ? types->get<std::string>() : types->front().get<std::string>();
+    return fmt::format("'{}' must be {}, got {}", path, words_of(type),
+                       value.is_structured()
+                           ? words_of(value.type_name())
+                           : shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace), 40));
+  }
+  std::string wrong;
+  if (const auto items = schema.find("items"); items != schema.end() && value.is_array()) {
+    for (std::size_t i = 0; i < std::min(kLooked, value.size()) && wrong.empty(); ++i)
+      wrong = wrong_type_at(value[i], *items, root, fmt::format("{}[{}]", path, i));
+  }
+  if (const auto properties = schema.find("properties"); properties != schema.end() && value.is_object()) {
+    for (const auto& [key, entry] : value.items()) {
+      const auto property = properties->find(key);
+      if (property == properties->end()) continue;
+      wrong = wrong_type_at(entry, *property, root, path.empty() ? key : path + "." + key);
+      if (!wrong.empty()) break;
+    }
+  }
+  return wrong;
+}
+
 }  // namespace
+
+std::string wrong_type(const Json& result, const ResultSchema& schema) {
+  const Json root = json_schema(schema);
+  return wrong_type_at(result, root, root, "");
+}
 
 Json json_schema(const ResultSchema& schema) {
   Json root{{"$schema", "https://json-schema.org/draft/2020-12/schema"},

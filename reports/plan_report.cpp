@@ -232,6 +232,8 @@ Json plan_json(const PlanAnswer& a) {
   if (!a.growth.empty()) out["growth"] = growth_json(a);
   out["pareto"] = frontier_json(r, r.frontier);
   out["pareto_cost"] = frontier_json(r, r.cost_frontier);
+  out["pareto_by_gpu"] = frontier_json(r, r.gpu_frontiers);
+  out["pareto_cost_by_gpu"] = frontier_json(r, r.gpu_cost_frontiers);
   if (const Launch launch = launch_of(a); !launch.command.empty()) out["launch_command"] = launch.command;
   out["verdict"] = verdict_json(plan_verdict(a));
   return out;

@@ -400,6 +400,11 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
   const bool generates = std::any_of(r.frontier.begin(), r.frontier.end(),
                                      [](const ParetoPoint& p) { return p.tokens_per_s_per_user > 0; });
   if (generates) out.add("frontier of what was simulated", frontier_table(r));
+  std::string notes;
+  for (const std::string& note : r.notes) {
+    if (note != r.reason) notes += note + "\n";  // which is said above
+  }
+  if (!notes.empty()) out.add("left out of the ranking", notes);
   out.add("", search_text(r));
   if (const Launch launch = launch_of(a); !launch.command.empty()) {
     out.add("to launch it", launch.command).command = true;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "reports/html_text.h"
+#include "reports/json_schema.h"
 
 namespace roofcast::reports {
 namespace {
@@ -111,6 +112,7 @@ ResultKind read_kind(const Json& json, const std::string& path) {
     if (const std::string missing = missing_key(json, schema); !missing.empty())
       throw ConfigError(
           mark, fmt::format("'{}' is missing, a key of every {} of schema {}", missing, schema.name, schema.version));
+    if (const std::string wrong = wrong_type(json, schema); !wrong.empty()) throw ConfigError(mark, clean_utf8(wrong));
     return schema.kind;
   }
   const std::string kind = json["kind"].is_string() ? json["kind"].get<std::string>() : json["kind"].dump();

@@ -24,7 +24,9 @@ inline constexpr auto kTexts = all<Type::kText>(
     "precision.kv_cache", "parameters", "source", "fidelity", "kernels", "roofcast_version", "objective", "tier",
     "provider", "region", "date", "bound", "prefill_bound", "decode_bound", "compute_dtype", "phase", "name", "method",
     "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on", "ten_percent_more",
-    "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision", "help", "note", "file",
+    "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision",
+    "pareto_by_gpu[].layout", "pareto_by_gpu[].precision", "pareto_cost_by_gpu[].layout",
+    "pareto_cost_by_gpu[].precision", "help", "note", "file",
     "tool", "metric", "change", "check", "of", "group", "op", "class", "spreads[].load", "statistic", "ceiling", "unit",
     "from", "lecture", "title", "family", "block", "constant", "standing", "host[].cost", "run", "launch_command",
     "left_out", "remark", "services[].layout", "services[].formats", "binding_limits[].limit");

@@ -242,7 +242,9 @@ ResultVerdict services_verdict(const ServicesAnswer& a) {
   if (!a.growth.empty()) out.add("as the loads grow", growth_table(a));
   for (std::size_t i = 0; i < a.services.size(); ++i) {
     const ServiceAnswer& s = a.services[i];
-    out.add(s.name + ":", outcome_text(s.answer));
+    std::string lines = outcome_text(s.answer);
+    for (const std::string& note : s.answer.result.notes) lines += note + "\n";
+    out.add(s.name + ":", lines);
   }
   if (!a.joint) return out;
   for (std::size_t i = 0; i < a.services.size(); ++i) {

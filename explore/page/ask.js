@@ -3,6 +3,7 @@
 window.Ask = (function () {
   const local = document.documentElement.dataset.engine === "wasm";
   class Lost extends Error {}
+  const STOPPED = "Stopped.";
 
   /// One worker, one question at a time; questions wait in order. A worker that dies is started anew.
   class Helper {
@@ -18,6 +19,8 @@ window.Ask = (function () {
       };
       this.worker.onerror = (event) => this.fail(event.message || "the engine's worker ended");
     }
+    /// Gives up what is under way, and what waits.
+    cancel() { if (this.worker && this.waiting.size) this.fail(STOPPED); }
     fail(why) {
       this.worker.terminate();
       this.worker = null;
@@ -33,11 +36,13 @@ window.Ask = (function () {
   }
   const quick = new Helper(), slow = new Helper();  // a plan does not hold up an estimate
 
+  let stop = new AbortController();  // of plans and runs
   async function server(endpoint, search, body) {
     let response;
+    const { signal } = stop;
     try {
-      response = body ? await fetch("/api/v1/" + endpoint, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }) : await fetch("/api/v1/" + endpoint + (search ? "?" + search : ""));
-    } catch { throw new Lost("The explorer does not answer; is `roofcast explore` still running?"); }
+      response = body ? await fetch("/api/v1/" + endpoint, { method: "POST", headers: { "Content-Type": "application/json", "Roofcast-While-Connected": "1" }, body: JSON.stringify(body), signal }) : await fetch("/api/v1/" + endpoint + (search ? "?" + search : ""));
+    } catch { throw new Lost(body && signal.aborted ? STOPPED : "The explorer does not answer; is `roofcast explore` still running?"); }
     if (response.status === 429) { await new Promise((r) => setTimeout(r, 1000)); return server(endpoint, search, body); }
     return { status: response.status, data: await response.json(), command: response.headers.get("Roofcast-Command") };
   }
@@ -48,6 +53,8 @@ window.Ask = (function () {
 
   return {
     local, Lost,
+    /// Ends the plan or the run that is under way: it is answered with Lost.
+    cancel() { if (local) slow.cancel(); else { stop.abort(); stop = new AbortController(); } },
     /// Of the keys in an address: {status, data, command}.
     get: (endpoint, search) => (local ? engine(endpoint, Object.fromEntries(new URLSearchParams(search))) : server(endpoint, search)),
     /// Of a document: {document, trace, config, bench}.

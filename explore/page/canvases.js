@@ -176,7 +176,9 @@ window.Canvases = (function () {
   // One step ---------------------------------------------------------------------------------------------------------
   const phaseColor = { prefill: "c4", decode: "c0" };
   function roofline(data) {
-    const sets = data.ceilings.map((c) => ({ label: c.name + " ceiling", color: "c7", data: c.points.map(([x, y]) => point(x, y / 1e12)), showLine: true, pointRadius: 0, borderWidth: 2, borderDash: c.name === "datasheet" ? [] : [6, 4], quiet: true, pointStyle: "line" }));
+    /// The slope is the memory's bandwidth, the flat end the peak of the matrix units.
+    const said = (c) => { const [x, y] = c.points[0]; return c.name + " ceiling: " + text.flops(c.points[c.points.length - 1][1]) + "/s, " + text.bytes(y / x) + "/s"; };
+    const sets = data.ceilings.map((c) => ({ label: said(c), color: c.name === "datasheet" ? "c7" : "ink", data: c.points.map(([x, y]) => point(x, y / 1e12)), showLine: true, pointRadius: 0, borderWidth: 2, borderDash: c.name === "datasheet" ? [] : [6, 4], quiet: true, pointStyle: "line" }));
     for (const phase of ["prefill", "decode"]) {
       const ops = data.operators.filter((o) => o.phase === phase);
       sets.push({
@@ -465,7 +467,7 @@ window.Canvases = (function () {
     },
     { section: "Fewer bytes" },
     {
-      id: "formats", title: "Bits of one number", endpoint: "formats", make: formats, lead: "Decode reads every weight in every step: fewer bits a number, less to read. Choose one to use it.",
+      id: "formats", title: "Bits of one number", endpoint: "formats", make: formats, lead: "Decode reads every weight in every step: fewer bits a number, less to read. Choose one to use it. How good the answers still are is not forecast: below 4 bits (int2, ternary) a model has to be trained for its format.",
       say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error); return [ok.length + " of " + d.rows.length + " formats fit.", no.length ? " Not computed on this GPU: " + listOf(no, "format") + "." : ""]; },
       rows: (d) => d.rows.filter((r) => !r.error), columns: [["format", "weights", String], ["bits_with_scales", "bits, with scales", digits], ["activations", "activations", String], ["weight_bytes", "weights", text.bytes], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["usd_per_million_output_tokens", "USD/M", digits], ["fits", "fits", String]],
     },

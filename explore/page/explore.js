@@ -12,7 +12,7 @@
   const DEFAULTS = {
     model: "llama-3.1-8b", gpu: "h100-sxm", engine: "vllm", fidelity: "calibrated", weights: "", activations: "", kv_cache_dtype: "", tp: "1", pp: "1", dp: "1", ep: "1", attention_dp: "1",
     batch: "16", prompt_tokens: "1024", output_tokens: "256", context: "", kv_cache: "true", attention: "", kv_heads: "8", window: "4096", speculation: "", num_speculative_tokens: "4", acceptance: "", draft_model: "",
-    layers: "", heads: "", head_dim: "", width: "", gpu_memory_gb: "", slots: "4", requests: "16", seed: "1", max_tpot_ms: "20", draft_cost: "",
+    layers: "", heads: "", head_dim: "", width: "", gpu_memory_gb: "", slots: "4", requests: "16", seed: "1", max_tpot_ms: "50", draft_cost: "",
   };
   const CANVAS_KEYS = ["slots", "requests", "seed", "max_tpot_ms", "draft_cost"];
   const values = { ...DEFAULTS };

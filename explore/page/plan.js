@@ -54,10 +54,18 @@ window.Planner = (function () {
   const load_words = (v) => v.model + ", " + (v.load === "users" ? v.users + " users" : v.rate + " requests/s") + ", " + v.prompt + " + " + v.output + " tokens";
   const PRECISIONS = { both: "[bf16, {weights: fp8, activations: fp8, kv_cache: fp8}]", bf16: "[bf16]", fp8: "[{weights: fp8, activations: fp8, kv_cache: fp8}]" };
   function tps() { const out = []; for (let tp = 1; tp <= Math.min(8, Number(values.max_gpus)); tp *= 2) out.push(tp); return "[" + out.join(", ") + "]"; }
+  /// What is asked of the engine; the texts of a dropped model and trace go beside it (`body`).
+  function question_file() { return dropped.plan ? dropped.plan.text : file_of("model: " + values.model + "\n", workload()); }
+  /// The same for `roofcast plan`: a dropped model is written out, a dropped trace is named.
   function plan_file() {
     if (dropped.plan) return dropped.plan.text;
+    const model = dropped.config ? JSON.parse(dropped.config.text) : null;
+    return file_of(model ? "model: " + JSON.stringify({ _name_or_path: "your-model", ...model }) + "\n" : "model: " + values.model + "\n",
+      dropped.trace ? "workload:\n  # the trace that was dropped; it must lie beside this file\n  arrivals: {process: trace, file: " + JSON.stringify(dropped.trace.name) + "}\n" : workload());
+  }
+  function file_of(model, load) {
     const all = [...others(), values];
-    const asked = all.length === 1 ? "model: " + values.model + "\n" + workload() + objectives() :
+    const asked = all.length === 1 ? model + load + objectives() :
       "services:\n" + all.map((v, i) => "  - name: " + service_name(v, i) + "\n" + ("model: " + v.model + "\n" + workload(v) + objectives(v)).replace(/^/gm, "    ").trimEnd() + "\n").join("");
     return "engine: " + values.engine + "\nprice: " + values.price + "\n" + asked +
       "search:\n  gpus: [" + values.gpus.split(",").filter(Boolean).join(", ") + "]\n  max_gpus: " + yaml_number(values.max_gpus) + "\n  tp: " + tps() + "\n  precision: " + PRECISIONS[values.precision] +
@@ -65,9 +73,15 @@ window.Planner = (function () {
   }
   /// The winner as a scenario, at `share` of its load.
   function scenario_file(w, share = 1) {
+    if (dropped.plan) return dropped_scenario(w);
     const p = w.parallelism, scaled = values.load === "users" ? workload().replace(/concurrency: [\d.]+/, "concurrency: " + Math.max(1, Math.round(values.users * share))) : workload().replace(/rate: [\d.e-]+/, "rate: " + +(values.rate * share).toPrecision(6));
     return "model: " + values.model + "\ngpu: " + w.gpu + "\nengine: {name: " + w.engine + ", max_num_seqs: " + w.max_num_seqs + ", max_num_batched_tokens: " + w.max_num_batched_tokens + "}\nprice: " + values.price +
       "\nprecision: {weights: " + w.precision.weights + ", activations: " + w.precision.activations + ", kv_cache: " + w.precision.kv_cache + "}\nparallelism: {tp: " + p.tp + ", pp: " + p.pp + ", attention_dp: " + p.attention_dp + ", ep: " + p.ep + ", replicas: " + w.replicas + "}\n" + scaled + objectives();
+  }
+  /// The same of a plan that was dropped: what it asks, with the winner in place of the search.
+  function dropped_scenario(w) {
+    const { search, services, price, growth, ...asked } = answer.plan.question.document, p = w.parallelism, engine = typeof asked.engine === "string" ? { name: asked.engine } : asked.engine;
+    return JSON.stringify({ ...asked, gpu: w.gpu, engine: { ...engine, name: w.engine, max_num_seqs: w.max_num_seqs, max_num_batched_tokens: w.max_num_batched_tokens }, precision: w.precision, parallelism: { tp: p.tp, pp: p.pp, attention_dp: p.attention_dp, ep: p.ep, replicas: w.replicas } });
   }
   const body = (document, more = {}) => ({ document, ...(dropped.trace && !dropped.plan ? { trace: dropped.trace.text } : {}), ...(dropped.config && !dropped.plan ? { config: dropped.config.text } : {}), ...more });
 
@@ -175,24 +189,31 @@ window.Planner = (function () {
   let early = null;  // what was asked before the page knew its lists
   function begin() {
     read_hash(location.hash);
-    const question = body(plan_file());
+    const question = body(question_file());
     early = { key: JSON.stringify(question), answer: Ask.post("plan", question), began: performance.now() };
     early.answer.catch(() => {});  // said where it is awaited
   }
+  /// A plan that takes longer than this is given up when something changes; a shorter one ends sooner than an engine starts anew.
+  const LONG = 1500;
+  let began = 0;  // of the plan that is being made; 0: none is
+  const long = () => began > 0 && performance.now() - began > LONG;
   async function run() {
     wanted = true;
     changed();
+    if (long()) Ask.cancel();
     if (running) return;
     running = true;
     while (wanted) {
       wanted = false;
       $("plan-answer").classList.add("stale");
       say(answer ? "planning ..." : "the first plan takes a moment ...");
-      const file = plan_file(), question = body(file);
+      const file = plan_file(), question = body(question_file());
       const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
       early = null;
+      began = asked.began;
+      const clock = setInterval(() => { if (!long()) return; say("planning ... " + Math.round((performance.now() - began) / 1000) + " s"); $("plan-stop").hidden = false; if (wanted) Ask.cancel(); }, 500);
       try {
-        const { status, data } = await asked.answer;
+        const { status, data } = await asked.answer.finally(() => { began = 0; clearInterval(clock); $("plan-stop").hidden = true; });
         if (wanted) continue;
         if (status !== 200) { say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
         answer = { plan: data, file };
@@ -202,6 +223,7 @@ window.Planner = (function () {
         await more(data);
       } catch (error) {
         if (!(error instanceof Ask.Lost)) { running = false; throw error; }
+        if (wanted) continue;
         say(error.message + (shown ? " Below is the last plan; change anything to ask again." : ""), true);
       }
     }
@@ -250,7 +272,7 @@ window.Planner = (function () {
     } else {
       const held = plan.load_held_per_replica || plan.load_held, unit = plan.load_unit;
       box.replaceChildren(
-        el("h2", { id: "plan-title" }, w.gpus + " × " + w.gpu, el("small", {}, layout(w) + ", " + format(w.precision) + ", " + w.engine + " " + w.engine_version)),
+        el("h2", { id: "plan-title" }, w.gpus + " × " + w.gpu, el("small", {}, w.model + " on " + layout(w) + ", " + format(w.precision) + ", " + w.engine + " " + w.engine_version)),
         el("div", { class: "kpis" },
           fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money(w.usd_per_hour * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), "plan-usd"),
           fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws"),
@@ -271,12 +293,14 @@ window.Planner = (function () {
   let all_columns = false;
   function table(plan) {
     const part = (plan.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h"));
+    $("plan-notes").replaceChildren();
     if (!part) { $("plan-table").replaceChildren(el("p", { class: "soft" }, "nothing to rank")); return; }
     const { columns, rows } = part.table, alike = columns.map((_, c) => rows.length > 2 && columns.length > 8 && rows.every((row) => row[c] === rows[0][c]));
     const kept = (list) => list.filter((_, c) => !alike[c] && (all_columns || FIRST.test(columns[c]))), said = columns.filter((_, c) => alike[c]).map((name) => name + " " + rows[0][columns.indexOf(name)]);
     $("plan-table").replaceChildren(
       el("table", {}, el("thead", {}, el("tr", {}, ...kept(columns).map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...rows.map((row, i) => el("tr", i ? {} : { class: "now" }, ...kept(row).map((cell) => el("td", {}, cell)))))),
       said.length ? el("p", { class: "soft" }, "The same in all rows: " + said.join(", ") + ".") : "");
+    $("plan-notes").replaceChildren(...(shown.notes || []).map((note) => el("p", {}, note)));
   }
 
   // B beside A -------------------------------------------------------------------------------------------------------------
@@ -307,10 +331,13 @@ window.Planner = (function () {
 
   let colors = [];
   const color_of = (gpu) => { if (!colors.includes(gpu)) colors.push(gpu); return "c" + (colors.indexOf(gpu) % 10); };
-  function frontier(id, list, key, title, w) {
-    const by = new Map();
+  /// `list`: the frontier of all GPUs; `own`: that of each.
+  function frontier(id, list, own, key, title, w) {
+    const by = new Map(), best = list;
+    list = own && own.length ? own : list;
     for (const p of list) by.set(p.gpu, [...(by.get(p.gpu) || []), p]);
-    const sets = [...by].map(([gpu, points]) => ({ label: gpu, color: color_of(gpu), data: points.map((p) => ({ x: p.output_tokens_per_s_per_user, y: p[key] })), points, pointRadius: points.map((p) => (p.objectives_met ? 5 : 3)), pointStyle: points.map((p) => (p.objectives_met ? "circle" : "crossRot")), names: points.map((p) => p.layout), showLine: false }));
+    const sets = [...by].map(([gpu, points]) => ({ label: gpu, color: color_of(gpu), data: points.map((p) => ({ x: p.output_tokens_per_s_per_user, y: p[key] })), points, pointRadius: points.map((p) => (p.objectives_met ? 5 : 3)), pointStyle: points.map((p) => (p.objectives_met ? "circle" : "crossRot")), names: points.map((p) => p.layout), showLine: true, borderWidth: 1.5 }));
+    if (by.size > 1) sets.push({ label: "the best of all", color: "ink", alpha: "00", borderDash: [6, 4], borderWidth: 2, pointRadius: 0, pointHitRadius: 0, pointStyle: "line", quiet: true, showLine: true, order: 5, data: best.map((p) => ({ x: p.output_tokens_per_s_per_user, y: p[key] })) });
     if (w) sets.push({ label: "winner", color: "ink", pointRadius: 9, pointStyle: "star", borderWidth: 2, data: [{ x: w.output_tokens_per_s_per_user, y: w[key] }], points: [{ ...w, layout: layout(w), precision: format(w.precision), objectives_met: true }] });
     plots[id].rows = list.map((p) => ({ gpu: p.gpu, layout: p.layout, precision: p.precision, tokens_per_s_per_user: p.output_tokens_per_s_per_user, [key]: p[key], objectives_met: p.objectives_met }));
     const all = sets.flatMap((s) => s.data.map((p) => p.y)).filter((y) => y > 0), log = Math.max(...all) > 20 * Math.min(...all), limit = ((w && w.objectives) || []).find((o) => o.objective.startsWith("tpot"));
@@ -319,13 +346,27 @@ window.Planner = (function () {
   }
   function charts(plan) {
     colors = dropped.plan ? [] : values.gpus.split(",");
-    frontier("pareto", plan.pareto || [], "output_tokens_per_s_per_gpu", "output tokens/s per GPU", plan.winner);
-    frontier("cost", plan.pareto_cost || [], "usd_per_million_output_tokens", "USD per million output tokens", plan.winner);
+    frontier("pareto", plan.pareto || [], plan.pareto_by_gpu, "output_tokens_per_s_per_gpu", "output tokens/s per GPU", plan.winner);
+    frontier("cost", plan.pareto_cost || [], plan.pareto_cost_by_gpu, "usd_per_million_output_tokens", "USD per million output tokens", plan.winner);
     growth(plan, plan.winner);
+    day(plan.fleet);
     const changes = plan.sensitivities || [];
     plots.tornado.card.hidden = !changes.length;
     plots.tornado.rows = changes;
     if (changes.length) plots.tornado.plot.show({ kind: "bar", horizontal: true, legend: false, labels: changes.map((c) => c.ten_percent_more), x: { title: "change of the load that is held, %" }, y: { categories: true }, sets: [{ label: "how sure", color: "c4", grouped: false, order: 0, data: changes.map((c) => [100 * (c.throughput_change - c.throughput_change_error), 100 * (c.throughput_change + c.throughput_change_error)]), changes, maxBarThickness: 6 }, { label: "load held", color: "c0", grouped: false, order: 1, data: changes.map((c) => 100 * c.throughput_change), changes, maxBarThickness: 26 }], tooltip: (item) => { const c = item.dataset.changes[item.dataIndex]; return [digits(100 * c.throughput_change) + " % (± " + digits(100 * c.throughput_change_error, 2) + ")", "cost of a token " + digits(100 * c.cost_change) + " %"]; } });
+  }
+
+  /// A load that changes over the day: replicas by hour beside the load, and what three ways to run the fleet cost.
+  function day(fleet) {
+    plots.day.card.hidden = plots.daycost.card.hidden = !fleet;
+    if (!fleet) return;
+    const hours = fleet.hours || [], line = (key, label, color, more) => ({ label, color, showLine: true, borderWidth: 2, pointRadius: 0, pointHitRadius: 6, hours, data: hours.flatMap((h) => [{ x: h.start_s / 3600, y: h[key] }, { x: h.end_s / 3600, y: h[key] }]), ...more });
+    plots.day.rows = hours;
+    plots.day.plot.show({ kind: "scatter", x: { title: "hour", min: 0, max: Math.max(...hours.map((h) => h.end_s)) / 3600, step: 3 }, y: { title: "replicas of " + fleet.gpus_per_replica + " GPU" + (fleet.gpus_per_replica > 1 ? "s" : ""), min: 0 }, right: { title: "requests/s", min: 0 }, sets: [line("replicas_needed", "needed", "c0"), line("replicas", "autoscaled, mean", "c1"), line("replicas_most", "autoscaled, at most", "c1", { borderDash: [5, 4] }), line("request_rate", "requests/s (right)", "c7", { yAxisID: "right", borderDash: [2, 3] })],
+      tooltip: (item) => { const h = item.dataset.hours[item.dataIndex >> 1]; return ["from hour " + digits(h.start_s / 3600) + ": " + digits(h.request_rate) + " requests/s", "needed " + h.replicas_needed + ", autoscaled " + digits(h.replicas) + " in the mean, " + h.replicas_most + " at most", "TTFT p99 " + text.ms(h.p99_ttft_ms)]; } });
+    const ways = [["static", fleet.static], ["by clock", fleet.scheduled], ["autoscaled", fleet.autoscaled]].filter(([, w]) => w);
+    plots.daycost.rows = ways.map(([name, w]) => ({ fleet: name, ...w }));
+    plots.daycost.plot.show({ kind: "bar", horizontal: true, legend: false, labels: ways.map(([name]) => name), x: { title: "USD a day", min: 0 }, y: { categories: true }, sets: [{ label: "USD", color: "c0", data: ways.map(([, w]) => w.usd), names: ways.map(([, w]) => digits(w.usd)), ways, maxBarThickness: 30 }], tooltip: (item) => { const [name, w] = item.dataset.ways[item.dataIndex]; return [name + ": " + digits(w.usd) + " USD, " + digits(w.replica_hours) + " replica hours"]; } });
   }
 
   /// What takes longer than the plan itself: the memory of the winner, percentiles against the load, a measured run.
@@ -334,13 +375,10 @@ window.Planner = (function () {
     $("plan-bench").hidden = true;
     if (is_services(plan)) return;
     plots.load.card.hidden = plots.map.card.hidden = !w || !!dropped.trace || !!dropped.plan || w.mode !== "aggregated";
-    if (!w || dropped.plan || w.mode !== "aggregated") return;
-    if (!dropped.config) {
-      const keys = { model: values.model, gpu: w.gpu, engine: w.engine, tp: w.parallelism.tp, pp: w.parallelism.pp, ep: w.parallelism.ep, attention_dp: w.parallelism.attention_dp, weights: w.precision.weights, activations: w.precision.activations, kv_cache_dtype: w.precision.kv_cache, batch: 1, prompt_tokens: Math.round(values.prompt), output_tokens: Math.round(values.output) };
-      const { status, data } = await Ask.get("estimate", new URLSearchParams(keys).toString());
-      if (wanted) return;
-      if (status === 200) memory(data.memory, w);
-    }
+    if (!w || w.mode !== "aggregated") return;
+    const { status, data } = await Ask.post("estimate_document", body(scenario_file(w), { batch: "1" }));
+    if (wanted) return;
+    if (status === 200) memory(data.memory, w);
     if (dropped.bench) {
       const { status, data } = await Ask.post("compare", body(scenario_file(w), { bench: dropped.bench.text }));
       if (wanted) return;
@@ -439,7 +477,9 @@ window.Planner = (function () {
     $("plan-gpus").setAttribute("role", "group");
     $("plan-gpus").setAttribute("aria-labelledby", "plan-gpus-label");
     form.addEventListener("submit", (event) => event.preventDefault());
-    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that none beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
+    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that no other of its GPU beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("day", "The fleet over the day", "Replicas by the hour, as many as needed and as an autoscaler has them, with the load."), plot("daycost", "Cost of the day", "As many replicas all day, switched by the clock, and autoscaled."), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
+    $("plan-how").textContent = Plots.HOW;
+    $("plan-stop").addEventListener("click", () => Ask.cancel());
     $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values } }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
     $("plan-columns").addEventListener("click", () => { all_columns = !all_columns; $("plan-columns").setAttribute("aria-pressed", String(all_columns)); if (shown) table(shown); });
     $("plan-copy-command").addEventListener("click", (e) => copy(e.target, $("plan-command").textContent));

@@ -46,11 +46,11 @@ function packed(bytes) {
   if (!bytes.equals(Buffer.from(unpack(out)))) throw new Error("what was packed does not unpack to the same");
   return out;
 }
-/// The charts' library, which a page with the engine carries packed: a third of its bytes.
-const charts = () => fs.existsSync(path.join(site, "chart.min.js")) ? `<script type="application/octet-stream" id="engine-charts">${packed(read("chart.min.js"))}</script>\n` : "";
+/// The charts' library and plot.js, which a page with the engine carries packed: a third of their bytes.
+const charts = () => fs.existsSync(path.join(site, "chart.min.js")) ? `<script type="application/octet-stream" id="engine-plots">${packed(Buffer.concat([read("chart.min.js"), Buffer.from("\n"), read("plot.js")]))}</script>\n` : "";
 const unpack_charts = `
 (() => {
-  const library = document.getElementById("engine-charts"), script = document.createElement("script");
+  const library = document.getElementById("engine-plots"), script = document.createElement("script");
   if (!library) return;
   script.textContent = new TextDecoder().decode(unpack(library.textContent));
   document.body.append(script);

@@ -165,6 +165,9 @@ def read_result(path):
     with open(path, encoding="utf-8") as file:
         try:
             data = json.load(file)
+        except json.JSONDecodeError as error:
+            place = f"{path}:{error.lineno}:{error.colno}"
+            raise ConfigError(f"{place}: not JSON: {error.msg}", str(path), error.lineno, error.colno) from None
         except ValueError as error:
             raise ConfigError(f"{path}: not JSON: {error}", str(path)) from None
     kind = data.get("kind") if isinstance(data, dict) else None

@@ -62,6 +62,31 @@
     return values.length > 0 && values.every((v) => v > 0);
   }
 
+  /// One list for each key that the lines hold. A value that no lines have together with the other keys' takes the nearest that have it.
+  function choosers(figure, one, tools) {
+    const { spec } = one, views = [spec, ...spec.views], lists = [];
+    for (const view of spec.views) for (const name of ["x", "y"]) view[name].log = spec[name].log;
+    const choose = (i, value) => {
+      const alike = (view) => (view.at[i] === value ? 1000 : 0) + view.at.filter((v, k) => v === one.spec.at[k]).length;
+      const view = views.reduce((best, v) => (alike(v) > alike(best) ? v : best));
+      one.spec = view === spec ? spec : { ...spec, ...view };
+      lists.forEach((list, k) => { list.value = view.at[k]; });
+      figure.querySelector("figcaption").firstChild.textContent = view.caption;
+      one.plot.range = {};
+      one.plot.pin(null);
+      show(one);
+    };
+    spec.held.forEach((key, i) => {
+      const label = document.createElement("label"), list = document.createElement("select");
+      for (const value of [...new Set(views.map((v) => v.at[i]))].sort((a, b) => parseFloat(a) - parseFloat(b))) list.append(new Option(value, value));
+      list.value = spec.at[i];
+      list.addEventListener("change", () => choose(i, list.value));
+      label.append(key + " ", list);
+      lists.push(list);
+      tools.append(label);
+    });
+  }
+
   function draw(figure, spec) {
     const box = document.createElement("div");
     box.className = "canvas";
@@ -72,6 +97,7 @@
     figure.classList.add("live");
     live.push(one);
     const tools = figure.querySelector(".tools");
+    if (spec.views) choosers(figure, one, tools);
     for (const [words, how] of [["PNG", () => Plots.save_png(spec.id + ".png", one.plot.canvas)], ["SVG", () => Plots.save_svg(spec.id + ".svg", one.plot.chart, spec.title)]]) {
       const button = document.createElement("button");
       button.type = "button";
@@ -87,9 +113,12 @@
       button.textContent = "log " + name;
       button.setAttribute("aria-pressed", spec[name].log ? "true" : "false");
       button.addEventListener("click", () => {
-        spec[name].log = !spec[name].log;
-        spec[name].from = spec[name].to = undefined;
+        for (const view of [spec, ...(spec.views || [])]) {
+          view[name].log = !view[name].log;
+          view[name].from = view[name].to = undefined;
+        }
         button.setAttribute("aria-pressed", spec[name].log ? "true" : "false");
+        one.plot.range = {};
         show(one);
       });
       tools.append(button);
@@ -101,7 +130,25 @@
   theme.hidden = false;
   theme.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; recolor(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
+  /// Long tables are filtered by words, all of which a row must have.
+  for (const table of document.querySelectorAll("table")) {
+    const rows = [...table.tBodies[0].rows];
+    if (rows.length < 16) continue;
+    const label = document.createElement("label"), input = document.createElement("input"), count = document.createElement("span");
+    input.type = "search";
+    count.setAttribute("role", "status");
+    label.className = "filter soft";
+    label.append("Rows with ", input, " ", count);
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const row of rows) { const text = " " + [...row.cells].map((c) => c.textContent.toLowerCase()).join(" "); row.hidden = !words.every((w) => text.includes(" " + w)); shown += row.hidden ? 0 : 1; }
+      count.textContent = words.length ? shown + " of " + rows.length : "";
+    });
+    table.parentElement.before(label);
+  }
   if (typeof Chart === "undefined") return;
+  document.getElementById("how").textContent = Plots.HOW;
   const specs = JSON.parse(document.getElementById("charts").textContent);
   for (const spec of specs) {
     const figure = document.getElementById("chart-" + spec.id);

@@ -109,6 +109,20 @@ window.Plots = (function () {
   /// Room above the plot for the names of vertical lines: one row, or two where two names are near.
   const rows_above = (guides) => Math.min(4, (guides || []).filter((g) => g.vertical && g.label).length);
 
+  /// The stretch that is being chosen with the mouse: {x, y, w, h} in pixels of the canvas.
+  const stretch = {
+    id: "stretch",
+    afterDraw(chart) {
+      const s = chart.stretch, { ctx } = chart;
+      if (!s) return;
+      ctx.save();
+      ctx.fillStyle = color("link") + "22"; ctx.strokeStyle = color("link"); ctx.lineWidth = 1;
+      ctx.fillRect(s.x, s.y, s.w, s.h); ctx.strokeRect(s.x, s.y, s.w, s.h);
+      ctx.restore();
+    },
+  };
+  const HOW = "Drag to zoom, click a point to pin what it says; arrow keys move the pin, + and - zoom, 0 shows all.";
+
   /// One Chart.js chart that keeps its points when they move. A spec is {kind, x, y, sets, guides, horizontal, reverse, tooltip, ...}.
   /// A set of points has Chart.js's keys and `color`, `alpha` (of its filling), `colors`, `names` (beside the points), `quiet` (no tooltip),
   /// `pair` (shown and hidden with the next set) and `unlisted` (not in the legend).
@@ -117,10 +131,131 @@ window.Plots = (function () {
       this.canvas = document.createElement("canvas");
       this.canvas.setAttribute("role", "img");
       this.canvas.setAttribute("aria-label", label);
+      this.canvas.tabIndex = 0;
       box.append(this.canvas);
+      this.box = box;
+      this.note = document.createElement("div");
+      this.note.className = "pin";
+      this.note.setAttribute("role", "status");
+      this.note.hidden = true;
+      this.whole = document.createElement("button");
+      this.whole.type = "button";
+      this.whole.className = "whole";
+      this.whole.textContent = "Show all";
+      this.whole.hidden = true;
+      this.whole.addEventListener("click", () => { this.zoom({}); this.canvas.focus(); });
+      box.append(this.note, this.whole);
+      this.range = {};  // of x and y, where they are zoomed
+      this.pinned = null;  // {set, index}: the point whose words stay
+      this.listen();
     }
+
+    // Zoom and pin -----------------------------------------------------------------------------------------------------------
+    /// Drags of the mouse choose a stretch; a finger's scroll the page.
+    listen() {
+      let from = null;
+      const at = (e) => { const r = this.canvas.getBoundingClientRect(); return { x: e.clientX - r.left, y: e.clientY - r.top }; };
+      const inside = (p) => { const a = this.chart && this.chart.chartArea; return a && p.x >= a.left && p.x <= a.right && p.y >= a.top && p.y <= a.bottom; };
+      this.canvas.addEventListener("pointerdown", (e) => { const p = at(e); from = e.button === 0 && inside(p) ? { ...p, finger: e.pointerType === "touch" } : null; });
+      this.canvas.addEventListener("pointermove", (e) => {
+        if (!from || from.finger) return;
+        this.chart.stretch = this.stretch_of(from, at(e));
+        this.chart.draw();
+      });
+      addEventListener("pointerup", (e) => {
+        if (!from) return;
+        const start = from, end = at(e), s = this.stretch_of(start, end);
+        from = null;
+        this.chart.stretch = null;
+        if (s && !start.finger) { this.zoom(this.range_of(s)); return; }
+        this.chart.draw();
+        if (Math.hypot(end.x - start.x, end.y - start.y) < 8) this.pin_at(e);
+      });
+      this.canvas.addEventListener("pointercancel", () => { from = null; if (this.chart) { this.chart.stretch = null; this.chart.draw(); } });
+      this.canvas.addEventListener("dblclick", () => this.zoom({}));
+      this.canvas.addEventListener("keydown", (e) => this.key(e));
+    }
+    /// Along an axis that was hardly moved along, and along one of names, all of it.
+    stretch_of(from, to) {
+      const { chartArea: a, scales } = this.chart, out = { x: a.left, y: a.top, w: a.right - a.left, h: a.bottom - a.top };
+      const put = (name, low, high, start, length) => {
+        const u = Math.max(low, Math.min(from[name], to[name])), v = Math.min(high, Math.max(from[name], to[name]));
+        if (scales[name].type === "category" || v - u < 8) return false;
+        out[start] = u; out[length] = v - u;
+        return true;
+      };
+      const across = put("x", a.left, a.right, "x", "w"), along = put("y", a.top, a.bottom, "y", "h");
+      return across || along ? out : null;
+    }
+    range_of(s) {
+      const { chartArea: a, scales } = this.chart, out = { ...this.range };
+      if (s.w < a.right - a.left - 0.5) out.x = [scales.x.getValueForPixel(s.x), scales.x.getValueForPixel(s.x + s.w)];
+      if (s.h < a.bottom - a.top - 0.5) out.y = [scales.y.getValueForPixel(s.y + s.h), scales.y.getValueForPixel(s.y)];
+      return out;
+    }
+    /// To a range of x, of y or of both: {x: [from, to]}; {} shows all.
+    zoom(range) {
+      if (!this.chart) return;
+      this.range = Object.fromEntries(Object.entries(range).map(([name, [u, v]]) => [name, u < v ? [u, v] : [v, u]]).filter(([, [u, v]]) => Number.isFinite(u) && Number.isFinite(v) && u < v));
+      this.show(this.spec);
+    }
+    /// By `by` about the middle, on every axis of numbers.
+    zoom_about(by) {
+      const { chartArea: a } = this.chart, w = (a.right - a.left) * by, h = (a.bottom - a.top) * by, out = {};
+      const middle = { x: (a.left + a.right) / 2, y: (a.top + a.bottom) / 2 };
+      for (const [name, half, sign] of [["x", w / 2, 1], ["y", h / 2, -1]]) {
+        const s = this.chart.scales[name];
+        if (s.type !== "category") out[name] = [s.getValueForPixel(middle[name] - sign * half), s.getValueForPixel(middle[name] + sign * half)];
+      }
+      this.zoom(out);
+    }
+    sets() { return this.chart.data.datasets.map((set, i) => ({ set, i })).filter(({ set, i }) => this.chart.isDatasetVisible(i) && !set.quiet && set.data.some((p) => p !== null)).map(({ i }) => i); }
+    pin_at(event) {
+      const near = this.chart.getElementsAtEventForMode(event, "nearest", { intersect: false, axis: "xy" }, false).filter((e) => !this.chart.data.datasets[e.datasetIndex].quiet)[0];
+      const point = near && near.element, r = this.canvas.getBoundingClientRect(), bar = this.chart.config.type === "bar";
+      const far = !point || (!bar && Math.hypot(point.x - event.clientX + r.left, point.y - event.clientY + r.top) > 30);
+      const same = near && this.pinned && near.datasetIndex === this.pinned.set && near.index === this.pinned.index;
+      this.pin(far || same ? null : { set: near.datasetIndex, index: near.index });
+    }
+    key(event) {
+      if (!this.chart || event.ctrlKey || event.metaKey || event.altKey) return;
+      const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowUp: [1, 0], ArrowDown: [-1, 0] }[event.key];
+      if (step) {
+        const sets = this.sets();
+        if (!sets.length) return;
+        const has = (set, index) => { const p = this.chart.data.datasets[set].data[index]; return p !== null && p !== undefined; };
+        let { set, index } = this.pinned || { set: sets[0], index: -1 };
+        if (step[0] || !sets.includes(set)) set = sets[(Math.max(0, sets.indexOf(set)) + step[0] + sets.length) % sets.length];
+        const count = this.chart.data.datasets[set].data.length;
+        index = Math.min(index, count - 1);
+        for (let k = 0; k < count; ++k) { if (step[1] || k) index = (index + (step[1] || 1) + count) % count; if (has(set, index)) break; }
+        this.pin({ set, index: Math.max(0, index) });
+      } else if (event.key === "Escape") { if (this.pinned) this.pin(null); else this.zoom({}); } else if (event.key === "+" || event.key === "=") this.zoom_about(0.7); else if (event.key === "-") this.zoom_about(1 / 0.7); else if (event.key === "0") this.zoom({}); else return;
+      event.preventDefault();
+    }
+    /// What a point says, beside it, until it is let go.
+    pin(point) {
+      this.pinned = point;
+      const set = point && this.chart.data.datasets[point.set], element = set && this.chart.getDatasetMeta(point.set).data[point.index];
+      this.note.hidden = !element || !this.chart.isDatasetVisible(point.set) || !Number.isFinite(element.x) || !Number.isFinite(element.y);
+      if (this.note.hidden) { this.note.replaceChildren(); return; }
+      const { controller } = this.chart.getDatasetMeta(point.set), said = controller.getLabelAndValue(point.index);
+      const words = [].concat(this.spec.tooltip({ chart: this.chart, dataset: set, datasetIndex: point.set, dataIndex: point.index, parsed: controller.getParsed(point.index), raw: set.data[point.index], label: said.label, formattedValue: said.value }));
+      const lines = words.map((line) => { const p = document.createElement("p"); p.textContent = line; return p; });
+      const off = document.createElement("button");
+      off.type = "button";
+      off.textContent = "×";
+      off.setAttribute("aria-label", "unpin");
+      off.addEventListener("click", () => { this.pin(null); this.canvas.focus(); });
+      this.note.replaceChildren(off, ...lines);
+      const a = this.chart.chartArea, x = Math.max(a.left, Math.min(a.right, element.x)), y = Math.max(a.top, Math.min(a.bottom, element.y)), right = x > (a.left + a.right) / 2;
+      this.note.style.left = right ? "" : x + 8 + "px";
+      this.note.style.right = right ? this.box.clientWidth - x + 8 + "px" : "";
+      this.note.style.top = Math.min(y + 6, this.box.clientHeight - this.note.offsetHeight) + "px";
+    }
+
     options(spec) {
-      const scales = { x: axis(spec.x), y: axis(spec.y) };
+      const scales = { x: axis({ ...spec.x, ...this.within("x", spec) }), y: axis({ ...spec.y, ...this.within("y", spec) }) };
       if (spec.horizontal) { scales.y.reverse = !!spec.reverse; }
       if (spec.right) scales.right = { ...axis(spec.right), position: "right", grid: { display: false } };
       return {
@@ -140,8 +275,15 @@ window.Plots = (function () {
         },
       };
     }
+    /// The zoomed range of an axis, if it can hold it.
+    within(name, spec) {
+      const range = this.range[name];
+      if (range && (spec[name].categories || (spec[name].log && range[0] <= 0))) delete this.range[name];
+      return this.range[name] ? { min: range[0], max: range[1] } : {};
+    }
     show(spec) {
       if (typeof Chart === "undefined") return;
+      this.spec = spec;
       for (const set of spec.sets) {
         const hue = color(set.color);
         set.borderColor = set.faint ? hue + "55" : hue;
@@ -149,7 +291,7 @@ window.Plots = (function () {
         if (set.colors) set.backgroundColor = set.colors.map((c) => color(c));
       }
       if (!this.chart) {
-        this.chart = new Chart(this.canvas, { type: spec.kind, data: { labels: spec.labels, datasets: spec.sets }, options: this.options(spec), plugins: [guides] });
+        this.chart = new Chart(this.canvas, { type: spec.kind, data: { labels: spec.labels, datasets: spec.sets }, options: this.options(spec), plugins: [guides, stretch] });
         return;
       }
       const old = this.chart.data.datasets;
@@ -157,7 +299,9 @@ window.Plots = (function () {
       // The same object moves its points; another one would fly in from the corner.
       this.chart.data.datasets = spec.sets.map((set) => { const was = old.find((o) => (o.key ?? o.label) === (set.key ?? set.label)); return was ? Object.assign(was, { names: undefined }, set) : set; });
       this.chart.options = this.options(spec);
+      this.whole.hidden = !Object.keys(this.range).length;
       this.chart.update();
+      if (this.pinned) this.pin(this.pinned);
     }
   }
 
@@ -229,5 +373,5 @@ window.Plots = (function () {
   }
   const save_svg = (name, chart, title) => save(name, new Blob([svg_of(chart, title)], { type: "image/svg+xml" }));
 
-  return { color, tick, still, Plot, svg_of, save, save_png, save_svg };
+  return { color, tick, still, HOW, Plot, svg_of, save, save_png, save_svg };
 })();

@@ -123,6 +123,11 @@ TEST_CASE("library: a map overrides parts of what it names") {
           resolve("{name: h100-smx}");
         }).starts_with("s.yaml:1:8: unknown gpu 'h100-smx'; nearest is 'h100-sxm'"));
   CHECK(message_of([] { resolve_named("hardware", nullptr); }) == "missing gpu");
+  // A new name with what only a whole file says is a document of its own; without it the name is a mistake.
+  CHECK(resolve("{name: new-one, architecture: generic, memory_capacity: 80 GB}") ==
+        "name: new-one\narchitecture: generic\nmemory_capacity: 80 GB\n");
+  CHECK(message_of([&] { (void)resolve("{name: new-one, memory_capacity: 80 GB}"); }).find("unknown gpu 'new-one'") !=
+        std::string::npos);
 }
 
 TEST_CASE("library: threads share one document") {

@@ -101,3 +101,23 @@ TEST_CASE("specs that are nowhere are told by their folder") {
   CHECK(list.status == 2);
   CHECK(list.out == "no models" + tail);
 }
+
+TEST_CASE("gpus new: a slip of a unit is said, and a generation's constants are those of its nearest part") {
+  const auto made = [](const std::string& changes, Stream stream) {
+    return run_roofcast(
+               "gpus new mine --sms 256 --memory '288 GB' --l2 '256 MiB' --shared-memory '160 KiB' --pcie '64 GB/s' "
+               "--nic '50 GB/s' " +
+                   changes,
+               stream)
+        .out;
+  };
+  const std::string slip = made("--architecture hopper --bandwidth '3.9 GB/s' --bf16 '835 GFLOP/s'", Stream::kErr);
+  CHECK(slip.find("warning: --bandwidth: ") != std::string::npos);
+  CHECK(slip.find("warning: --bf16: 177 times less than of any known part with hopper") != std::string::npos);
+  CHECK(slip.find("warning: --memory") == std::string::npos);
+  const std::string cdna = "--architecture cdna4 --bandwidth '8 TB/s' --bf16 '2400 TFLOP/s' --fp8 '4800 TFLOP/s'";
+  CHECK(made(cdna, Stream::kErr).find("warning") == std::string::npos);
+  const std::string file = made(cdna, Stream::kOut);
+  CHECK(file.find("# As mi35") != std::string::npos);
+  CHECK(file.find("matrix_limit: 0.") != std::string::npos);
+}

@@ -13,6 +13,7 @@
 
 using namespace roofcast;
 using testing::run_roofcast;
+using testing::Stream;
 
 namespace {
 
@@ -87,6 +88,19 @@ TEST_CASE("a plan without an answer says so on its page") {
   const auto csv = run_roofcast(command + " --format csv");
   CHECK(csv.out.starts_with("model,gpu,engine,"));  // the columns, and no row
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 1);
+}
+
+TEST_CASE("what is left out of a ranking is in the verdict, on the terminal as on the page") {
+  const std::string command =
+      "plan chat-70b --set 'search.gpus=[h100-sxm, mi355x]' --set 'search.tp=[4]' --set search.max_gpus=4 --set "
+      "search.confidence=0 --set workload.requests=100 --set price=on_demand";
+  const auto terminal = run_roofcast(command);
+  const std::size_t at = terminal.out.find("\n\nleft out of the ranking\n");
+  REQUIRE(at != std::string::npos);
+  CHECK(terminal.out.find("mi355x", at) != std::string::npos);
+  CHECK(run_roofcast(command, Stream::kErr).out.find("mi355x") == std::string::npos);  // said once
+  CHECK(run_roofcast(command + " --format csv", Stream::kErr).out.find("mi355x") != std::string::npos);
+  CHECK(missing_on_page(command, terminal.out) == std::vector<std::string>{});
 }
 
 TEST_CASE("every shipped sweep runs, and its page says what the terminal says") {

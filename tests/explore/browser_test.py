@@ -298,6 +298,7 @@ def planner(browser, url):
     browser.go(url + small)
     first = planned(browser, "a plan")
     check_plan(browser, first)
+    charts_zoom_and_pin(browser)
     heights = browser.run("return [...document.querySelectorAll('#plan-gpus label')].map((l) => l.getBoundingClientRect().height)")
     assert len(heights) > 40 and min(heights) > 12, heights  # each can be read and clicked
     browser.run("document.getElementById('plan-pin').click()")
@@ -312,6 +313,45 @@ def planner(browser, url):
     browser.run("const t = document.getElementById('plan-at-ttft'); t.value = 1; t.dispatchEvent(new Event('change'))")
     browser.until("return document.getElementById('plan-winner').textContent.includes('Nothing meets these objectives')", what="no answer", tries=4000)
     assert not [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
+
+
+MIDDLE = "const q = document.querySelector('#plan-card-pareto canvas').getBoundingClientRect(); return [q.x + q.width * arguments[0], q.y + q.height * arguments[1]]"
+
+
+def mouse(browser, kind, x, y, **more):
+    browser.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1, **more)
+
+
+def charts_zoom_and_pin(browser):
+    """By mouse: a stretch is chosen, all is shown again, a point is pinned. By keyboard the same."""
+    chart = "document.querySelector('#plan-card-pareto canvas')"
+    ends = f"const s = Chart.getChart({chart}).scales; return [s.x.min, s.x.max, s.y.min, s.y.max]"
+    if browser.run("return typeof Chart === 'undefined'"):
+        return
+    browser.run(chart + ".scrollIntoView({block: 'center'})")
+    time.sleep(0.4)
+    whole = browser.run(ends)
+    (x, y), (u, v) = browser.run(MIDDLE, 0.4, 0.2), browser.run(MIDDLE, 0.7, 0.5)
+    mouse(browser, "mousePressed", x, y)
+    mouse(browser, "mouseMoved", u, v, buttons=1)
+    mouse(browser, "mouseReleased", u, v)
+    near = browser.until(ends.replace("return", "const now =") + "; return now[0] > arguments[0][0] && now[1] < arguments[0][1] && now[3] < arguments[0][3] && now", whole, what="zoomed")
+    assert whole[0] < near[0] < near[1] < whole[1], (whole, near)
+    browser.run("document.querySelector('#plan-card-pareto .whole').click()")
+    browser.until(ends.replace("return", "const now =") + "; return now.every((v, i) => v === arguments[0][i])", whole, what="all shown")
+    pin = "document.querySelector('#plan-card-pareto .pin')"
+    time.sleep(0.5)  # until the points stand still
+    x, y = browser.run(f"const c = {chart}, p = Chart.getChart(c).getDatasetMeta(0).data[0], q = c.getBoundingClientRect(); return [q.x + p.x, q.y + p.y]")
+    mouse(browser, "mousePressed", x, y)
+    mouse(browser, "mouseReleased", x, y)
+    browser.until(f"return !{pin}.hidden && {pin}.textContent.includes('tokens/s a user')", what="a pinned point")
+    browser.run(chart + ".focus()")
+    browser.keys("\ue00c")  # Escape
+    browser.until(f"return {pin}.hidden", what="let go")
+    browser.keys(RIGHT + "+")
+    browser.until(f"return !{pin}.hidden && !document.querySelector('#plan-card-pareto .whole').hidden", what="pinned and zoomed by keyboard")
+    browser.keys("0\ue00c")
+    browser.until(f"return {pin}.hidden && document.querySelector('#plan-card-pareto .whole').hidden", what="as it was")
 
 
 DROP = """
@@ -339,6 +379,14 @@ def files_dropped(browser, url):
     assert browser.run("return document.getElementById('plan-title').firstChild.textContent") == first
     browser.run("document.querySelector('#plan-dropped button').click()")
     planned(browser, "the fields again")
+    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192,
+              "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000}
+    browser.run(DROP, "config.json", json.dumps(config))
+    browser.until(PLANNED + " && document.getElementById('plan-winner').textContent.includes('your-model') && document.getElementById('plan-memory').textContent", what="a plan of the dropped model", tries=4000)
+    check_plan(browser, browser.run(PLANNED))
+    assert '"hidden_size":2048' in browser.run("return document.getElementById('plan-yaml').textContent")
+    browser.run("document.querySelector('#plan-dropped button').click()")
+    browser.until(PLANNED + " && !document.getElementById('plan-winner').textContent.includes('your-model')", what="the fields once more", tries=4000)
     service = "{model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 2 /s}, prompt_tokens: 500, output_tokens: 20, requests: 300}, objectives: {ttft_p99: 1 s}"
     browser.run(DROP, "two.yaml", f"services:\n  - {service}, name: one}}\n  - {service}, name: two}}\nsearch: {{gpus: [h100-sxm], max_gpus: 4, tp: [1], confidence: 0}}\n")
     browser.until(PLANNED + ".startsWith('2 services on ')", what="two services", tries=4000)

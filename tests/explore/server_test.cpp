@@ -252,3 +252,19 @@ TEST_CASE("a server ends whenever it is told to, even before it serves") {
   never.run();  // told before it began: returns at once
   CHECK(never.port() > 0);
 }
+
+TEST_CASE("the server gives up an answer whose client asked for that and hung up") {
+  const Running running;
+  // A day of 24 simulated hours: far longer than any client would wait here.
+  const std::string body =
+      R"({"document": "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 40 /s, profile: [1, 2], )"
+      R"(profile_period: 24 h}, prompt_tokens: 512, output_tokens: 64}\nobjectives: {ttft_p99: 2 s}\n)"
+      R"(search: {gpus: [h100-sxm], max_gpus: 8, tp: [1]}"})";
+  const std::string request =
+      "POST /api/v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Roofcast-While-Connected: 1\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body;
+  const std::string reply = running.ask(request, true);
+  CHECK(status_of(reply) == "HTTP/1.1 503 Service Unavailable");
+  CHECK(holds(reply, "given up: the client hung up"));
+}

@@ -219,6 +219,10 @@ class Errors(unittest.TestCase):
         self.assertEqual((error.path, error.line), ("text", 1))
         error = self.error(lambda: roofcast.estimate({**SMALL, "parallelism": {"tp": "many"}}))
         self.assertEqual((error.path, error.line), ("parallelism.tp", None))
+        error = self.error(lambda: roofcast.estimate({**SMALL, "enginee": "vllm"}))
+        self.assertEqual(error.path, "enginee")
+        error = self.error(lambda: roofcast.simulate({**LOAD, "workload": {**LOAD["workload"], "ratee": 3}}))
+        self.assertEqual(error.path, "workload.ratee")
         self.assertIn("parallelism", self.error(lambda: roofcast.estimate({**SMALL, "paralelism": {}})).message)
         self.assertEqual(str(self.error(lambda: roofcast.estimate(SMALL, batch=0))),
                          "batch: must be from 1 to 1000000, got 0")

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "reports/summary.h"
 #include "reports/sweep_verdict.h"
 #include "reports/validation_pairs.h"
@@ -123,6 +125,74 @@ TEST_CASE("charts: a plan's frontier and cost, a ladder's waterfall") {
   CHECK(c.series[1].base == std::vector<double>{80, 55});  // better: 80 to 50, 55 to 30
   CHECK(c.series[1].y == std::vector<double>{50, 30});
   CHECK(c.series[2].base == std::vector<double>{50});  // worse: 50 to 55
+}
+
+TEST_CASE("charts: each GPU has a frontier of its own, and all together have one") {
+  Result r = read_result(fixture("plan.json"));
+  const auto point = [](const char* gpu, double user, double rate) {
+    return Json{{"gpu", gpu},
+                {"layout", "tp 1"},
+                {"output_tokens_per_s_per_user", user},
+                {"output_tokens_per_s_per_gpu", rate},
+                {"objectives_met", true}};
+  };
+  r.json["pareto_by_gpu"] = {point("a", 10, 900), point("a", 20, 500), point("b", 15, 400), point("b", 30, 300)};
+  r.json["pareto"] = {point("a", 10, 900), point("a", 20, 500), point("b", 30, 300)};
+  std::vector<Chart> out;
+  add_plan_charts(r, out);
+  const Chart& c = chart(out, "pareto");
+  REQUIRE(c.series.size() == 3);
+  CHECK(c.series[1].name == "b");
+  CHECK(c.series[1].x == std::vector<double>{15, 30});
+  CHECK(c.series[1].shape == Shape::kLinePoints);
+  CHECK(c.series[2].name == "the best of all");
+  CHECK(c.series[2].x == std::vector<double>{10, 20, 30});
+  CHECK(c.series[2].dashed);
+}
+
+TEST_CASE("charts: a rung of a ladder stands on the last one that was kept") {
+  Result r = read_result(fixture("ladder.json"));
+  // 80 to 50; 55 lost, and was left out: 30 is measured against 50, whose rate is 1280
+  r.points[3].result["throughput_gain"] = r.points[3].result["output_tokens_per_s"].get<double>() / 1280;
+  std::vector<Chart> out;
+  add_ladder_charts(r, out);
+  const Chart& c = chart(out, "ladder-tpot");
+  CHECK(c.series[1].base == std::vector<double>{80, 50});
+  CHECK(c.series[1].y == std::vector<double>{50, 30});
+}
+
+TEST_CASE("charts: a line of a sweep holds every key but one, and the page offers the other values") {
+  Result r{.kind = ResultKind::kSweep};
+  for (int gpu = 0; gpu < 3; ++gpu) {
+    for (int prompt = 1; prompt <= 4; ++prompt) {
+      for (const int batch : {1, 2, 4}) {
+        ResultPoint p;
+        p.keys = {{"gpu", fmt::format("g{}", gpu)},
+                  {"batch", std::to_string(batch)},
+                  {"prompt_tokens", std::to_string(100 * prompt)}};
+        p.result = {{"ttft_ms", 1},
+                    {"tpot_ms", 1000 * gpu + 100 * prompt + batch},
+                    {"output_tokens_per_s", 1},
+                    {"usd_per_million_output_tokens", 10 - batch * gpu}};
+        r.points.push_back(std::move(p));
+      }
+    }
+  }
+  std::vector<Chart> out;
+  add_sweep_charts(r, out);
+  const Chart& c = chart(out, "tpot-sweep");
+  CHECK(c.held == std::vector<std::string>{"prompt tokens"});
+  REQUIRE(c.views.size() == 3);  // 4 lengths of the prompt, one of them drawn
+  std::vector<const Chart*> all{&c};
+  for (const Chart& view : c.views) all.push_back(&view);
+  for (const Chart* view : all) {
+    REQUIRE(view->series.size() == 3);  // a line for each GPU
+    for (std::size_t gpu = 0; gpu < 3; ++gpu) {
+      const double first = 1000.0 * static_cast<double>(gpu) + std::stod(view->at[0]);
+      CHECK(view->series[gpu].y == std::vector<double>{first + 1, first + 2, first + 4});
+    }
+  }
+  CHECK(c.caption == " Drawn for prompt tokens " + c.at[0] + ".");
 }
 
 TEST_CASE("charts: the nearest deployment of a plan that found none is drawn against its limits, not ranked") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "reports/ascii_chart.h"
 #include "reports/charts.h"
 #include "reports/embedded.h"
@@ -154,6 +155,21 @@ TEST_CASE("html: the SVG of every fixture is well-formed enough to hold no bare 
       CHECK(count(svg, "<text") == count(svg, "</text>"));
       CHECK(svg.find("</svg>") == svg.size() - 6);
     }
+  }
+}
+
+TEST_CASE("ascii: a long title, a long legend and the numbers below keep to the width") {
+  Chart c{.id = "c", .title = std::string(30, 'a') + " " + std::string(30, 'b') + " " + std::string(30, 'c')};
+  c.x = {.title = "tokens", .low = 0.0, .high = 100000.0};
+  for (int i = 0; i < 6; ++i)
+    c.series.push_back({.name = "setting number " + std::to_string(i), .x = {0, 100000}, .y = {1, 2}});
+  for (const int width : {60, 80}) {
+    const std::string text = ascii_chart(c, width);
+    for (const std::string& line : split(text, '\n')) {
+      INFO(line);
+      CHECK(line.size() <= static_cast<std::size_t>(width));
+    }
+    CHECK(text.find("setting number 5") != std::string::npos);
   }
 }
 

@@ -41,6 +41,21 @@ TEST_CASE("results: what is no result is refused where it goes wrong") {
   CHECK(error_of(std::string(100000, '[')).find("nested deeper than 200 levels") != std::string::npos);
 }
 
+TEST_CASE("results: a key that holds another type is refused by its name") {
+  const Json plan = Json::parse(read_file(ROOFCAST_SOURCE_DIR "/tests/reports/fixtures/plan.json", 1 << 24));
+  const auto with = [&](const char* pointer, const Json& value) {
+    Json changed = plan;
+    changed[Json::json_pointer(pointer)] = value;
+    return error_of(changed.dump());
+  };
+  CHECK(with("/winner", nullptr) == ": 'winner' must be an object, got null");
+  CHECK(with("/pareto", "abc") == ": 'pareto' must be a list, got \"abc\"");
+  CHECK(with("/deployments/1/gpus", "two") == ": 'deployments[1].gpus' must be a number, got \"two\"");
+  CHECK(with("/deployments/0/confirmed", 1) == ": 'deployments[0].confirmed' must be true or false, got 1");
+  CHECK(with("/notes", Json::object()) == ": 'notes' must be a list, got an object");
+  CHECK(with("/deployments/0/usd_per_hour", nullptr) == "no error");  // not known
+}
+
 TEST_CASE("results: numbers are taken where they are numbers") {
   const Json j = Json::parse(R"({"cost": {"usd": 2}, "mfu": "x", "mbu": null, "memory": 1})");
   CHECK(number_at(j, "cost.usd") == 2);

@@ -206,13 +206,14 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
     if (p.candidate.disaggregated()) best.erase(p.candidate.prefill().gpu.name);
   }
   for (const auto& [gpu, e] : best) {
-    const std::string why = !e->may_hold    ? "no request alone would meet the objectives as surely as asked"
-                            : !e->simulated ? fmt::format("its best layout ({}) cannot come near the winner",
-                                                          layout_of(e->candidate->scenario.deployment->sharding))
-                            : e->evaluation.nearest || plan.confidence <= 0
-                                ? "the GPUs there are do not meet the objectives"
-                                : fmt::format("the GPUs there are do not meet the objectives in {:.3g} % of the draws",
-                                              100 * plan.confidence);
+    const std::string why =
+        !e->may_hold    ? "no request alone would meet the objectives as surely as asked"
+        : !e->simulated ? fmt::format("its best layout ({}) cannot come near the winner",
+                                      layout_of(e->candidate->scenario.deployment->sharding))
+        : e->evaluation.nearest || plan.confidence <= 0
+            ? "on the GPUs allowed it misses an objective"
+            : fmt::format("on the GPUs allowed it meets all objectives in fewer than {:.3g} % of the draws",
+                          100 * plan.confidence);
     out.notes.push_back(fmt::format("no row of {}: {}", gpu, why));
   }
 }
@@ -284,8 +285,12 @@ ParetoPoint pareto_point(const Candidate& c, const TriedLoad& t) {
                 .load = t.load / replicas,
                 .tokens_per_s_per_user = tpot > 0 ? 1000.0 / tpot : 0};
   p.tokens_per_s_per_gpu = output_rate(*c.scenario.workload, t.load, m) / gpus;
-  if (p.tokens_per_s_per_gpu > 0)
-    p.usd_per_million_output = c.usd_per_hour(t.fleet) / gpus / 3600.0 / p.tokens_per_s_per_gpu * 1e6;
+  if (p.tokens_per_s_per_gpu > 0) {
+    const double hours = m.output_tokens / (p.tokens_per_s_per_gpu * gpus) / 3600.0;
+    p.usd_per_million_output =
+        token_bill(c.usd_per_hour(t.fleet) * hours, m, c.scenario, t.fleet.replicas, t.fleet.prefill_replicas)
+            .usd_per_million_output;
+  }
   p.ttft_p99 = m.ttft_ms.percentile(99) * kMillisecond;
   const Objective* limited = frontier_objective(c.scenario);
   const auto verdict = std::find_if(t.result.verdicts.begin(), t.result.verdicts.end(), [&](const Verdict& v) {
@@ -305,6 +310,38 @@ bool same_row(const ParetoPoint& a, const ParetoPoint& b) {
          near(a.tokens_per_s_per_gpu, b.tokens_per_s_per_gpu);
 }
 
+bool faster(const ParetoPoint& a, const ParetoPoint& b) { return a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu; }
+bool cheaper(const ParetoPoint& a, const ParetoPoint& b) { return a.usd_per_million_output < b.usd_per_million_output; }
+
+/// Those that no other beats in both tokens/s of one user and in what `better` compares, fastest for the user first.
+template <class Better>
+std::vector<ParetoPoint> frontier_of(std::vector<ParetoPoint> points, const Better& better) {
+  std::stable_sort(points.begin(), points.end(), [&](const ParetoPoint& a, const ParetoPoint& b) {
+    return a.tokens_per_s_per_user != b.tokens_per_s_per_user ? a.tokens_per_s_per_user > b.tokens_per_s_per_user
+                                                              : better(a, b);
+  });
+  std::vector<ParetoPoint> out;
+  for (const ParetoPoint& p : points) {
+    if (out.empty() || (better(p, out.back()) && !same_row(p, out.back()))) out.push_back(p);
+  }
+  return out;
+}
+
+/// The frontier of each kind of GPU by itself, in the order of their names.
+template <class Better>
+std::vector<ParetoPoint> frontiers_by_gpu(const PlanResult& r, const std::vector<ParetoPoint>& points,
+                                          const Better& better) {
+  std::map<std::uint64_t, std::string> gpus;
+  for (const Candidate& c : r.candidates) gpus[c.index] = c.gpu;
+  std::map<std::string, std::vector<ParetoPoint>> of_each;
+  for (const ParetoPoint& p : points) of_each[gpus.at(p.candidate)].push_back(p);
+  std::vector<ParetoPoint> out;
+  for (auto& [gpu, own] : of_each) {
+    for (ParetoPoint& p : frontier_of(std::move(own), better)) out.push_back(p);
+  }
+  return out;
+}
+
 void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
   std::vector<ParetoPoint> points;
   for (const Entry& e : entries) {
@@ -314,24 +351,11 @@ void find_frontiers(PlanResult& out, const std::vector<Entry>& entries) {
       if (steady && e.candidate->affords(t.fleet, 0)) points.push_back(pareto_point(*e.candidate, t));
     }
   }
-  std::stable_sort(points.begin(), points.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
-    return a.tokens_per_s_per_user != b.tokens_per_s_per_user ? a.tokens_per_s_per_user > b.tokens_per_s_per_user
-                                                              : a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu;
-  });
-  for (const ParetoPoint& p : points) {
-    if (out.frontier.empty() ||
-        (p.tokens_per_s_per_gpu > out.frontier.back().tokens_per_s_per_gpu && !same_row(p, out.frontier.back())))
-      out.frontier.push_back(p);
-  }
+  out.frontier = frontier_of(points, faster);
+  out.gpu_frontiers = frontiers_by_gpu(out, points, faster);
   std::erase_if(points, [](const ParetoPoint& p) { return !(p.usd_per_million_output > 0); });  // the price is unknown
-  std::stable_sort(points.begin(), points.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
-    return a.tokens_per_s_per_user != b.tokens_per_s_per_user ? a.tokens_per_s_per_user > b.tokens_per_s_per_user
-                                                              : a.usd_per_million_output < b.usd_per_million_output;
-  });
-  for (const ParetoPoint& p : points) {
-    if (out.cost_frontier.empty() || p.usd_per_million_output < out.cost_frontier.back().usd_per_million_output)
-      out.cost_frontier.push_back(p);
-  }
+  out.cost_frontier = frontier_of(points, cheaper);
+  out.gpu_cost_frontiers = frontiers_by_gpu(out, points, cheaper);
 }
 
 }  // namespace

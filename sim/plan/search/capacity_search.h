@@ -66,7 +66,8 @@ struct ParetoPoint {
   Fleet fleet;                  ///< the simulated fleet
   int gpus = 0;                 ///< of one replica, or of the disaggregated fleet
   double load = 0;              ///< of the same replica or fleet
-  double tokens_per_s_per_user = 0, tokens_per_s_per_gpu = 0, usd_per_million_output = 0;
+  double tokens_per_s_per_user = 0, tokens_per_s_per_gpu = 0;
+  double usd_per_million_output = 0;  ///< output's part of the bill, as token_price() splits it; 0: price not known
   Seconds ttft_p99{};
   Seconds limited{};  ///< upper end (95 %) of the statistic that frontier_objective() limits: what `met` judges
   bool met = false;
@@ -90,7 +91,8 @@ struct PlanResult {
   std::vector<PlannedDeployment> forecasts;  ///< what the forecast alone asked for, for rows that were judged
   std::optional<PlannedDeployment> nearest;  ///< when none does: the one that misses by the least
   std::vector<ParetoPoint> frontier;         ///< simulated loads that no other beats in both tokens/s
-  std::vector<ParetoPoint> cost_frontier;    ///< the same for tokens/s of one user and USD per token
+  std::vector<ParetoPoint> cost_frontier;    ///< the same for tokens/s of one user and USD per output token
+  std::vector<ParetoPoint> gpu_frontiers, gpu_cost_frontiers;  ///< of each kind of GPU by itself
   std::vector<Candidate> candidates;         ///< candidates that Pareto points refer to
   std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
   std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, unpowered = 0, below_availability = 0;

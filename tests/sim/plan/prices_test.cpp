@@ -34,6 +34,13 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("prices: a GPU's file has none, so that its name and its file cost the same") {
+  for (const std::string& name : names_of("hardware")) {
+    INFO(name);
+    CHECK(load_named("hardware", name, Mark{"test", 0, 0})->find("price") == nullptr);
+  }
+}
+
 TEST_CASE("prices: every offer has a shipped GPU, a source, a date and a region") {
   const std::vector<std::string> gpus = names_of("hardware");
   CHECK(price_offers().size() > 40);

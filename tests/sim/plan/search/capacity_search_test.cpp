@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -423,6 +425,35 @@ TEST_CASE("plan: no point of a frontier is worse than another one in both of its
         [](const auto& b, const auto& a) { return b.usd_per_million_output <= a.usd_per_million_output; });
   // the column beside them is the limit that is not of the time per token
   CHECK(frontier_objective(r.candidates.front().scenario)->name() == "ttft_p90");
+}
+
+TEST_CASE("plan: a load costs the same in the ranking and on the frontier, which each GPU has its own of") {
+  const PlanSpec plan = plan_of(kChat + "search: {gpus: [h100-sxm, l40s], max_gpus: 8, tp: [1, 2]}");
+  const PlanResult r = search_capacity(plan, {.confirm = false});
+  std::size_t compared = 0;
+  for (const PlannedDeployment& d : r.ranked) {
+    for (const ParetoPoint& p : r.gpu_cost_frontiers) {
+      const bool same = p.candidate == d.candidate.index && p.fleet.replicas == d.tested.replicas &&
+                        std::abs(p.load * p.fleet.replicas - d.tested_load()) < 1e-9;
+      if (!same || d.spare > 0 || d.replicas != d.tested.replicas) continue;
+      CHECK(p.usd_per_million_output == doctest::Approx(token_price(d, plan).usd_per_million_output));
+      ++compared;
+    }
+  }
+  CHECK(compared > 0);
+  std::map<std::string, std::size_t> points;
+  for (const ParetoPoint& p : r.gpu_frontiers) {
+    const auto c = std::find_if(r.candidates.begin(), r.candidates.end(),
+                                [&](const Candidate& candidate) { return candidate.index == p.candidate; });
+    REQUIRE(c != r.candidates.end());
+    ++points[c->gpu];
+  }
+  CHECK(points.size() == 2);
+  for (const ParetoPoint& best : r.frontier) {
+    CHECK(std::any_of(r.gpu_frontiers.begin(), r.gpu_frontiers.end(), [&](const ParetoPoint& p) {
+      return p.candidate == best.candidate && p.tokens_per_s_per_user == best.tokens_per_s_per_user;
+    }));
+  }
 }
 
 TEST_CASE("plan: a goodput judges requests by all limits at once") {
