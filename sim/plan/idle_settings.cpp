@@ -200,7 +200,7 @@ constexpr std::array kRules{
     Rule{"engine.batch_wait", "the scheduler batches continuously",
          [](const Scenario& s) { return make_scheduler(s.deployment->engine.scheduler)->continuous(); }},
     Rule{"engine.prefix_caching", "no prompts of this workload share a prefix", nothing_shared},
-    Rule{"engine.scheduler_launches", "async_scheduling is off",
+    Rule{"engine.scheduler_launches", "async_scheduling is off, or cannot run beside these drafts",
          [](const Scenario& s) { return !s.deployment->engine.plans_ahead(); }},
     Rule{"engine.async_drafts", "the scenario has no drafts, or async_scheduling is off",
          [](const Scenario& s) { return !s.serving.speculation.active() || !s.deployment->engine.async_scheduling; }},

@@ -119,8 +119,16 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
   const double mean_stay = metrics.e2el_ms.mean();
   const LogSpread stay = mean_stay > 0 ? spread("mean_e2el_ms", mean_stay) : LogSpread{};
   MetricsList slow, fast;
-  if (open) slow = metrics_at(scenario, pricers, stay.high);
-  if (open && metrics.load.saturated) fast = metrics_at(scenario, pricers, stay.low);
+  if (open) {
+    // Of steps, not of latencies: these hold what a queue makes of slower steps.
+    std::vector<double> steps;
+    for (const std::vector<double>& draw : draws)
+      steps.push_back(std::log(kernel_factor(spreads[scenario.deployment.get()].decode, draw)));
+    const LogSpread kernels{std::min(0.0, quantile(steps, 0.05)), std::max(0.0, quantile(steps, 0.95))};
+    const LogSpread all = together(kernels, spread_of("mean_tpot_ms", system, scenario.serving.speculation));
+    slow = metrics_at(scenario, pricers, all.high);
+    if (metrics.load.saturated) fast = metrics_at(scenario, pricers, all.low);
+  }
   std::vector<MetricInterval> out;
   for (const auto& [metric, value] : list) {
     if (!has_interval(metric) || std::get<double>(value) == 0) continue;  // 0: no sample, as TPOT of single tokens

@@ -23,8 +23,8 @@ void Collector::on(const RequestRecord& r) {
   m.e2el_ms.add(r.e2el.in(kMillisecond));
   m.queue_ms.add(r.queue.in(kMillisecond));
   if (r.in_turn() > 1) m.tpot_ms.add(r.tpot().in(kMillisecond));
-  const Seconds arrival = r.arrival - begin_.seconds();
-  watch_.served(arrival, r.queue, arrival + r.e2el);
+  const Seconds due = std::max(Seconds(0), r.arrival - r.held - begin_.seconds());
+  watch_.served(due, r.held + r.queue, r.arrival - begin_.seconds() + r.e2el);
   if (r.thinking_tokens > 0) m.ttfat_ms.add(r.ttfat().in(kMillisecond));
   const auto kind = static_cast<std::size_t>(r.client);
   const double good = within(r, client_objectives_.empty() ? objectives_ : client_objectives_[kind]) ? 1.0 : 0.0;

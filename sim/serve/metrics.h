@@ -20,6 +20,7 @@ struct RequestRecord {
   int prompt_tokens = 0, output_tokens = 0, cached_tokens = 0, preemptions = 0, replica = 0, client = 0;
   int streamed_tokens = 0;  ///< of the longest of several sequences; 0: only one
   int thinking_tokens = 0;  ///< tokens before the answer
+  Seconds held{};           ///< for which a later turn waited for the answer before it, until its arrival
   /// Time to the first token of the answer, if tokens come evenly.
   Seconds ttfat() const { return ttft + tpot() * static_cast<double>(thinking_tokens); }
   int in_turn() const { return streamed_tokens > 0 ? streamed_tokens : output_tokens; }

@@ -432,9 +432,10 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
   if (!r.counted) return;
   if (Watch* watch = current_watch()) ++watch->requests;
   collector_.replied(ended.delivered);
+  const SimTime due = turns_ ? turns_->came(r.id, r.arrival) : r.arrival;
   if (r.cancelled) {
-    const std::optional<Seconds> waited = r.started ? std::optional((r.scheduled - r.arrival).seconds()) : std::nullopt;
-    return collector_.cancelled(r.produced, r.arrival, waited, ended.delivered);
+    const std::optional<Seconds> waited = r.started ? std::optional((r.scheduled - due).seconds()) : std::nullopt;
+    return collector_.cancelled(r.produced, due, waited, ended.delivered);
   }
   RequestRecord record{.id = r.id,
                        .arrival = r.arrival.seconds(),
@@ -446,7 +447,8 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
                        .cached_tokens = r.cached,
                        .preemptions = r.preemptions,
                        .replica = r.replica,
-                       .client = r.client};
+                       .client = r.client,
+                       .held = (r.arrival - due).seconds()};
   if (r.family >= 0) add_family(record, r);
   collector_.request(record);
   enough_ = observer_ != nullptr && observer_->enough();

@@ -1,16 +1,19 @@
 #pragma once
 // Turns of conversations in an open load, one after another.
 
+#include <algorithm>
+#include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "sim/serve/sim_time.h"
 #include "sim/serve/workload.h"
 
 namespace roofcast {
 
-/// A turn contains the answer before it, so that it is sent when that has ended, or later. A branch begins when the
+/// A turn contains the answer before it, so it is sent once that answer has ended, or later. A branch begins when the
 /// session from which it has branched has ended its last turn.
 class TurnOrder {
  public:
@@ -20,6 +23,7 @@ class TurnOrder {
     for (const int before : {request.session, request.root()}) {
       if (!under_way_.contains(before)) continue;
       held_[before].push_back(request);
+      came_[request.id] = SimTime::of(request.arrival);
       return false;
     }
     under_way_.insert(request.session);
@@ -36,9 +40,19 @@ class TurnOrder {
     return out;
   }
 
+  /// When a request came that has been held; of others, when it was sent. For once.
+  SimTime came(std::int64_t id, SimTime sent) {
+    const auto held = came_.find(id);
+    if (held == came_.end()) return sent;
+    const SimTime came = held->second;
+    came_.erase(held);
+    return std::min(came, sent);
+  }
+
  private:
   std::unordered_set<int> under_way_;                   ///< sessions, a turn of which was sent and has not ended
   std::unordered_map<int, std::vector<Request>> held_;  ///< by the session that they wait for
+  std::unordered_map<std::int64_t, SimTime> came_;      ///< of requests that were held and have not ended
 };
 
 }  // namespace roofcast

@@ -318,6 +318,12 @@ MemoryPlan plan_memory(const Deployment& d) {
   }
   if (plan.cache <= Bytes(0)) {
     plan.infeasible = Infeasible{fmt::format("{} does not fit {}: {}", d.model.name, d.gpu.name, memory_sum(d, plan))};
+  } else if (plan.places < 1 && d.engine.block_size == 0 && d.engine.kv_cache) {
+    plan.infeasible = Infeasible{fmt::format(
+        "{} does not fit {}: without blocks each sequence takes a region of {:.0f} tokens, the longest request "
+        "(engine.max_model_len); one takes {:.1f} GB, and {:.1f} GB are free",
+        d.model.name, d.gpu.name, region_tokens(d), plan.pooled().sequence_bytes(region_tokens(d)).in(kGigabyte),
+        plan.cache.in(kGigabyte))};
   }
   return plan;
 }

@@ -119,7 +119,8 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   e.stream_interval = small_integer(in, "stream_interval", e.stream_interval, 1);
   e.async_scheduling = in.boolean("async_scheduling", e.async_scheduling);
   static constexpr std::array<std::string_view, 3> kAsyncDrafts{"none", "layers", "all"};
-  e.async_drafts = static_cast<AsyncDrafts>(in.choice("async_drafts", kAsyncDrafts, 2));
+  e.async_drafts =
+      static_cast<AsyncDrafts>(in.choice("async_drafts", kAsyncDrafts, static_cast<std::size_t>(e.async_drafts)));
   e.scheduler_launches = in.boolean("scheduler_launches", e.scheduler_launches);
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);

@@ -115,8 +115,8 @@ struct EngineSpec : OperatorSettings {
   std::vector<KvTier> kv_tiers;   ///< beyond that
   int stream_interval = 1;        ///< tokens of a streamed chunk
   bool async_scheduling = false;  ///< host work of the next step overlaps the GPU; arrivals are seen one step late
-  AsyncDrafts async_drafts = AsyncDrafts::kAll;
-  bool serial_drafts = false;         ///< not beside those of this deployment: each waits for the scheduler's work
+  AsyncDrafts async_drafts = AsyncDrafts::kAll;  ///< the drafts beside which it stays asynchronous
+  bool serial_drafts = false;                    ///< this deployment's drafts stop asynchronous scheduling
   bool scheduler_launches = false;    ///< ... or as late as the launch of the step ends: one thread does both
   double prefill_wait_ratio = 0.0;    ///< prefill is held until this share of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or this many steps have passed

@@ -95,8 +95,9 @@ HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
   const double sequences = rank.decodes + rank.prompts;
   out.before = host_seconds(sequences, !batch.prefills.empty(), out.eager);
   const EngineSpec& engine = deployment_.engine;
-  double& scheduling =
-      (batch.query_len > 1 ? engine.plans_ahead() : engine.async_scheduling) ? out.meanwhile : out.before;
+  // Decodes without drafts are what a speed-up is measured against: they do not wait.
+  const bool plain = batch.query_len <= 1 && batch.prefills.empty();
+  double& scheduling = (plain ? engine.async_scheduling : engine.plans_ahead()) ? out.meanwhile : out.before;
   if (deployment_.guided > 0 && !ideal_)
     scheduling += kMaskSeconds * deployment_.guided * sequences / deployment_.gpu.node.host_speed;
   scheduling += scheduler_seconds(sequences);

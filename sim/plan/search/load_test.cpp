@@ -19,7 +19,7 @@ class TestObserver final : public Observer {
   explicit TestObserver(std::optional<ObjectiveBudgets> budgets) : budgets_(std::move(budgets)) {}
 
   void on_request(const RequestRecord& r) override {
-    waits_.emplace_back(r.arrival.base(), r.queue.base());
+    waits_.emplace_back((r.arrival - r.held).base(), (r.held + r.queue).base());
     if (budgets_) budgets_->add(r);
   }
   bool enough() const override { return budgets_ && budgets_->spent(); }

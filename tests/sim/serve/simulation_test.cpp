@@ -347,6 +347,21 @@ WorkloadSpec hasty_turns(int requests, int turns) {
 
 }  // namespace
 
+TEST_CASE("turns that wait for the answers before them count as load: too many sessions are an overload") {
+  // Four at a time, a second each: four requests a second.
+  const fake::StepLaw slow{.fixed = 10e-3, .token = 0, .context = 0};
+  const auto load_at = [&](double rate) {
+    const std::shared_ptr<Deployment> d = fake::deployment(1e6);
+    d->engine.max_num_seqs = 4;
+    WorkloadSpec w = hasty_turns(400, 4);
+    w.arrivals.rate = PerSecond(rate);
+    return simulate(d, w, fake::options(slow)).load;
+  };
+  CHECK(load_at(40).saturated);
+  CHECK(load_at(40).offered.base() == doctest::Approx(40).epsilon(0.02));
+  CHECK_FALSE(load_at(2).saturated);
+}
+
 TEST_CASE("a later turn is sent when the answer that it contains has ended, and not before") {
   // Steps of 10 ms: an answer takes about a second, and the clock has the next turn after 0.2 s.
   const fake::StepLaw slow{.fixed = 10e-3, .token = 0, .context = 0};
