@@ -401,6 +401,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   PlanResult out;
   Candidates candidates = read_candidates(plan, options.fidelity);
   out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
+  out.mistaken = candidates.mistaken, out.beyond_gpus = candidates.beyond_gpus;
   out.too_large = candidates.too_large, out.pairs = candidates.pairs;
   out.unsupported = candidates.unsupported, out.unpriced = candidates.unpriced;
   out.unpowered = candidates.unpowered;
@@ -410,7 +411,8 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   out.candidates = std::move(candidates.kept);
   if (out.candidates.empty()) {
     out.reason = out.too_dear > 0 ? candidates.cost_reason : candidates.first_reason;
-    if (out.reason.empty() && out.unsplittable < out.considered && plan.disaggregated)
+    const std::uint64_t wrong = out.unsplittable + out.mistaken + out.beyond_gpus;
+    if (out.reason.empty() && wrong < out.considered && plan.disaggregated)
       out.reason = "no prefill worker of the space can be paired with a decode worker on the GPUs there are";
     if (out.reason.empty() && !out.notes.empty()) out.reason = out.notes.front();
     if (out.reason.empty()) out.reason = "no candidate can be split over the GPUs there are";

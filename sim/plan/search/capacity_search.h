@@ -92,7 +92,8 @@ struct PlanResult {
   std::vector<ParetoPoint> frontier;         ///< simulated loads that no other beats in both tokens/s
   std::vector<ParetoPoint> cost_frontier;    ///< the same for tokens/s of one user and USD per token
   std::vector<Candidate> candidates;         ///< candidates that Pareto points refer to
-  std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
+  std::uint64_t considered = 0, pairs = 0, bounded = 0, simulated = 0;
+  std::uint64_t unsplittable = 0, mistaken = 0, beyond_gpus = 0, too_dear = 0, too_large = 0;  ///< as of Candidates
   std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, unpowered = 0, below_availability = 0;
   std::string reason;              ///< why nothing was simulated
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
