@@ -103,11 +103,15 @@ struct PlanResult {
   Advice advice;          ///< when there is no answer
 };
 
+struct SearchMemory;
+
 struct SearchOptions {
   Fidelity fidelity = Fidelity::kCalibrated;
   bool prune = true;  ///< false: simulate every candidate, to check the bounds
   bool confirm = true;
-  bool advise = true;  ///< whether to seek advice when nothing is found
+  bool advise = true;                         ///< whether to seek advice when nothing is found
+  std::string only_gpu = {};                  ///< candidates with any other kind are left out
+  std::shared_ptr<SearchMemory> memory = {};  ///< of earlier searches of this plan, and for later ones
 };
 
 /// Candidates are tried in the order of their bounds, in waves of a fixed size, so that the answer does not depend on
