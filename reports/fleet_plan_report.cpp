@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "reports/table.h"
+#include "sim/plan/sample_value.h"
 
 namespace roofcast::reports {
 namespace {
@@ -78,7 +79,7 @@ Json hour_json(const FleetSlice& s, bool recorded) {
   Json out{{"start_s", s.from.base()}, {"end_s", s.to.base()},
            {"request_rate", s.rate},   {"replicas_needed", s.needed},
            {"replicas", s.mean},       {"replicas_most", s.most},
-           {"completed", s.completed}, {"p99_ttft_ms", s.ttft_ms.percentile(99)}};
+           {"completed", s.completed}, {"p99_ttft_ms", sample_value(s.ttft_ms, s.ttft_ms.percentile(99))}};
   if (recorded) {
     out["mean_prompt_tokens"] = s.prompt_tokens;
     out["mean_output_tokens"] = s.output_tokens;

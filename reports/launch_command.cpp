@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/config_library.h"
+#include "base/config_release.h"
 #include "base/error.h"
 #include "reports/launch_plan.h"
 #include "reports/launch_settings.h"
@@ -462,12 +463,26 @@ void trtllm(const Launch& l, LaunchProcess& p) {
 
 // --- llama.cpp -----------------------------------------------------------------------------------------------------
 
-/// The server takes the memory of all slots when it starts.
+/// The model that drafts. Builds since April 2026 have no --draft-max, and draft only where a type is told
+/// (github.com/ggml-org/llama.cpp/pull/22397 and pull/22964).
+void add_llama_cpp_drafts(const Launch& l, Words& words) {
+  const std::string tokens = std::to_string(l.speculation.num_speculative_tokens);
+  const std::string& version = l.d.engine.version;
+  const bool older = !version.empty() && compare_versions(version, "9265") < 0;
+  if (!older) add(words, {"--spec-type", "draft-simple"});
+  add(words, {"--model-draft", "DRAFTER.gguf", older ? "--draft-max" : "--spec-draft-n-max", tokens});
+}
+
+/// The server takes the memory of all slots when it starts: --ctx-size is of all together. In one cache for all a slot
+/// takes what it needs; caches apart have ctx-size / parallel tokens each (src/llama-context.cpp, n_ctx_seq).
 void llama_cpp(const Launch& l, LaunchProcess& p) {
   const EngineSpec& e = l.d.engine;
   const double context = std::max(1.0, served_context(l.d).asked);
+  const bool unified = e.block_size > 0;
   const int room = static_cast<int>(std::min(1e6, l.d.memory.max_batch(context, e.block_size))),
-            slots = std::max(1, std::min(e.max_num_seqs, room));
+            slots = unified ? e.max_num_seqs : std::max(1, std::min(e.max_num_seqs, room));
+  const double cells =
+      unified ? std::min(slots * context, std::floor(l.d.memory.max_context(e.block_size))) : slots * context;
   p.image = "ghcr.io/ggml-org/llama.cpp:server-cuda";
   p.words = {"llama-server",
              "--model",
@@ -477,18 +492,17 @@ void llama_cpp(const Launch& l, LaunchProcess& p) {
              "--parallel",
              std::to_string(slots),
              "--ctx-size",
-             fmt::format("{:.0f}", slots * context),
+             fmt::format("{:.0f}", cells),
              "--batch-size",
              std::to_string(e.max_num_batched_tokens),
              "--flash-attn",
              "on"};
+  if (unified && slots > 1) add(p.words, {"--kv-unified"});
   if (l.d.sharding.tp > 1) add(p.words, {"--split-mode", "tensor"});
   if (l.d.sharding.tp == 1 && l.d.sharding.pp > 1) add(p.words, {"--split-mode", "layer"});
   if (const std::string cache = kv_cache_word(l.d, "llama-cpp"); !cache.empty())
     add(p.words, {"--cache-type-k", cache, "--cache-type-v", cache});
-  if (l.speculation.active())
-    add(p.words,
-        {"--model-draft", "DRAFTER.gguf", "--draft-max", std::to_string(l.speculation.num_speculative_tokens)});
+  if (l.speculation.active()) add_llama_cpp_drafts(l, p.words);
   add(p.words, {"--host", "0.0.0.0", "--port", std::to_string(p.port)});
 }
 

@@ -225,6 +225,7 @@ constexpr std::array kFlags{
     Flag{"llama-cpp", "max_num_seqs"},
     Flag{"llama-cpp", "max_num_batched_tokens"},
     Flag{"llama-cpp", "max_model_len"},
+    Flag{"llama-cpp", "block_size"},
 };
 
 /// A flag that the command leaves out here: it goes one way only, and the release has it already; or it is of what is

@@ -14,6 +14,7 @@
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/sample_value.h"
 #include "sim/plan/search/risk.h"
 
 namespace roofcast::reports {
@@ -59,8 +60,8 @@ void add_prediction(const PlannedDeployment& p, const PlanAnswer& a, Json& out) 
   out["load"] = p.load;
   for (const auto& [name, values] :
        {std::pair{"ttft", &m.ttft_ms}, {"tpot", &m.tpot_ms}, {"itl", &m.itl_ms}, {"e2el", &m.e2el_ms}}) {
-    out[fmt::format("median_{}_ms", name)] = values->percentile(50);
-    out[fmt::format("p99_{}_ms", name)] = values->percentile(99);
+    out[fmt::format("median_{}_ms", name)] = sample_value(*values, values->percentile(50));
+    out[fmt::format("p99_{}_ms", name)] = sample_value(*values, values->percentile(99));
   }
   out["requests_simulated"] = p.result.requests;
   out["confirmed"] = p.confirmed;
@@ -198,11 +199,13 @@ Json plan_json(const PlanAnswer& a) {
               {"draws", r.draws},
               {"load_unit", unit_of(r.kind)},
               {"max_gpus", a.plan.max_gpus}});
-  out["search"] = {
-      {"considered", r.considered}, {"unsplittable", r.unsplittable}, {"too_large", r.too_large},
-      {"too_dear", r.too_dear},     {"unsupported", r.unsupported},   {"unpriced", r.unpriced},
-      {"unpowered", r.unpowered},   {"disaggregated_pairs", r.pairs}, {"ruled_out_by_bounds", r.bounded},
-      {"simulated", r.simulated},   {"simulations", r.simulations},   {"below_availability", r.below_availability}};
+  out["search"] = {{"considered", r.considered},       {"mistaken", r.mistaken},
+                   {"unsplittable", r.unsplittable},   {"beyond_gpus", r.beyond_gpus},
+                   {"too_large", r.too_large},         {"too_dear", r.too_dear},
+                   {"unsupported", r.unsupported},     {"unpriced", r.unpriced},
+                   {"unpowered", r.unpowered},         {"disaggregated_pairs", r.pairs},
+                   {"ruled_out_by_bounds", r.bounded}, {"simulated", r.simulated},
+                   {"simulations", r.simulations},     {"below_availability", r.below_availability}};
   out["deployments"] = Json::array();
   for (const PlannedDeployment& p : r.ranked) out["deployments"].push_back(deployment_entry(p, a));
   out["notes"] = r.notes;

@@ -346,7 +346,9 @@ std::string search_text(const PlanResult& r) {
   const auto add = [&](auto count, const char* one, const char* several) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, count == 1 ? one : several));
   };
-  add(r.unsplittable, "cannot be split or needs too many GPUs", "cannot be split or need too many GPUs");
+  add(r.mistaken, "has a wrong setting", "have a wrong setting");
+  add(r.unsplittable, "cannot be split so", "cannot be split so");
+  add(r.beyond_gpus, "needs more GPUs than there are", "need more GPUs than there are");
   add(r.below_availability, "cannot reach the availability", "cannot reach the availability");
   add(r.too_dear, "exceeds max_cost", "exceed max_cost");
   add(r.too_large, "does not fit", "do not fit");

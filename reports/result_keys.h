@@ -169,8 +169,9 @@ inline constexpr auto kFleetHour =
 inline constexpr auto kPlannedRisk =
     keys("probability", "usd_per_million_cached_input_tokens", "input_share_of_cost", "mean_power_watts_high");
 inline constexpr auto kVerdict = keys("value_ms_high", "margin", "remark");
-inline constexpr auto kSearch = keys("unsplittable", "too_dear", "too_large", "unsupported", "unpriced", "unpowered",
-                                     "below_availability", "disaggregated_pairs", "ruled_out_by_bounds", "simulations");
+inline constexpr auto kSearch =
+    keys("mistaken", "unsplittable", "beyond_gpus", "too_dear", "too_large", "unsupported", "unpriced", "unpowered",
+         "below_availability", "disaggregated_pairs", "ruled_out_by_bounds", "simulations");
 inline constexpr auto kJudged = keys("confidence", "draws", "notes", "bound", "launch_command");
 inline constexpr auto kSafer = keys("confidence", "gpus", "load", "usd_per_hour");
 inline constexpr auto kOwned =

@@ -36,9 +36,9 @@ inline constexpr auto kFlags =
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",
-    "search.simulated", "unsplittable", "too_large", "unsupported", "unpriced", "unpowered", "below_availability",
-    "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas", "max_num_seqs",
-    "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
+    "search.simulated", "mistaken", "unsplittable", "beyond_gpus", "too_large", "unsupported", "unpriced", "unpowered",
+    "below_availability", "disaggregated_pairs", "ruled_out_by_bounds", "simulations", "draws", "spare_replicas",
+    "max_num_seqs", "max_num_batched_tokens", "requests_simulated", "concurrency", "rows", "redundant_experts");
 inline constexpr auto kLists =
     all<Type::kTexts>("keys", "notes", "advice.beyond", "growth[].beyond", "relax", "not_tried", "findings",
                       "outside_interval", "sources", "tables[].columns");
@@ -48,7 +48,12 @@ inline constexpr auto kNullable = all<Type::kNumberOrNull>(
     "services[].usd_per_hour", "services[].usd_per_hour_alone", "bought[].usd_per_gpu_hour", "total.usd_per_hour",
     "total.usd_per_hour_apart", "growth[].usd_per_hour", "binding_limits[].usd_per_hour", "metrics[].low",
     "metrics[].high", "missed_in_draws", "energy_joules", "joules_per_output_token", "mean_power_watts",
-    "mean_power_watts_low", "mean_power_watts_high", "grams_co2_per_million_output_tokens");
+    "mean_power_watts_low", "mean_power_watts_high", "grams_co2_per_million_output_tokens", "mean_ttft_ms",
+    "median_ttft_ms", "std_ttft_ms", "p90_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms", "std_tpot_ms",
+    "p90_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "median_itl_ms", "std_itl_ms", "p90_itl_ms", "p99_itl_ms",
+    "mean_e2el_ms", "median_e2el_ms", "std_e2el_ms", "p90_e2el_ms", "p99_e2el_ms", "mean_queue_ms", "p99_queue_ms",
+    "objectives[].value_ms", "usd_per_hour", "usd", "usd_per_gpu_hour", "usd_per_million_input_tokens",
+    "usd_per_million_cached_input_tokens", "usd_per_million_output_tokens", "usd_per_million_total_tokens");
 inline constexpr auto kObjects =
     all<Type::kObject>("points[].keys", "question", "where_the_time_goes.tpot", "where_the_time_goes.ttft",
                        "assumptions[].predicted", "services[].plan");

@@ -15,6 +15,7 @@
 #include "sim/plan/failures.h"
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/sample_value.h"
 #include "sim/plan/steady_rate.h"
 #include "sim/plan/system_spread.h"
 #include "sim/plan/token_bill.h"
@@ -38,7 +39,7 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
     const Seconds value = observed(o, m);
     out.push_back({{"objective", o.name()},
                    {"limit_ms", o.limit.in(kMillisecond)},
-                   {"value_ms", value.in(kMillisecond)},
+                   {"value_ms", sample_value(distribution_of(m, o.metric), value.in(kMillisecond))},
                    {"met", meets(o, m)}});
   }
   return out;
@@ -57,8 +58,8 @@ Json clients_json(const ServingMetrics& m, const Scenario& s) {
               {"total_input_tokens", c.input_tokens},
               {"total_output_tokens", c.output_tokens}};
     for (const auto& [name, d] : {std::pair{"ttft", &c.ttft_ms}, {"tpot", &c.tpot_ms}, {"e2el", &c.e2el_ms}}) {
-      line[fmt::format("mean_{}_ms", name)] = d->mean();
-      line[fmt::format("p99_{}_ms", name)] = d->percentile(99);
+      line[fmt::format("mean_{}_ms", name)] = sample_value(*d, d->mean());
+      line[fmt::format("p99_{}_ms", name)] = sample_value(*d, d->percentile(99));
     }
     if (!s.serving.client_objectives.empty() && c.completed > 0)
       line["good_share"] = c.good_requests / static_cast<double>(c.completed);
@@ -146,14 +147,15 @@ void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
     out["steady_output_throughput"] = steady;
   out["total_token_throughput"] = rate(m.input_tokens + m.output_tokens);
   for (const Named& l : latencies(m)) {
-    out[fmt::format("mean_{}_ms", l.name)] = l.values->mean();
-    out[fmt::format("median_{}_ms", l.name)] = l.values->percentile(50);
-    out[fmt::format("std_{}_ms", l.name)] = l.values->stddev();
-    out[fmt::format("p90_{}_ms", l.name)] = l.values->percentile(90);
-    out[fmt::format("p99_{}_ms", l.name)] = l.values->percentile(99);
+    const Distribution& d = *l.values;
+    out[fmt::format("mean_{}_ms", l.name)] = sample_value(d, d.mean());
+    out[fmt::format("median_{}_ms", l.name)] = sample_value(d, d.percentile(50));
+    out[fmt::format("std_{}_ms", l.name)] = sample_value(d, d.stddev());
+    out[fmt::format("p90_{}_ms", l.name)] = sample_value(d, d.percentile(90));
+    out[fmt::format("p99_{}_ms", l.name)] = sample_value(d, d.percentile(99));
   }
-  out["mean_queue_ms"] = m.queue_ms.mean();
-  out["p99_queue_ms"] = m.queue_ms.percentile(99);
+  out["mean_queue_ms"] = sample_value(m.queue_ms, m.queue_ms.mean());
+  out["p99_queue_ms"] = sample_value(m.queue_ms, m.queue_ms.percentile(99));
 }
 
 /// What a front end's servers take for a prompt of the mean length.
@@ -403,8 +405,9 @@ VerdictTable latency_table(const ServingMetrics& m) {
   VerdictTable table{.columns = {"ms", "mean", "median", "p90", "p99"}, .rows = {}};
   for (const Named& l : latencies(m)) {
     const Distribution& d = *l.values;
-    table.rows.push_back({l.name, significant(d.mean()), significant(d.percentile(50)), significant(d.percentile(90)),
-                          significant(d.percentile(99))});
+    const auto cell = [&](double statistic) { return significant(sample_value(d, statistic)); };
+    table.rows.push_back(
+        {l.name, cell(d.mean()), cell(d.percentile(50)), cell(d.percentile(90)), cell(d.percentile(99))});
   }
   return table;
 }

@@ -1,6 +1,7 @@
 #include "reports/sweep_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -46,7 +47,7 @@ const MetricValue* find(const MetricsList& metrics, std::string_view name) {
 std::string cell(const MetricValue* value, bool short_form) {
   if (value == nullptr) return "";
   if (const double* number = std::get_if<double>(value))
-    return short_form ? significant(*number) : fmt::format("{}", *number);
+    return short_form ? significant(*number) : std::isfinite(*number) ? fmt::format("{}", *number) : "";
   if (const bool* truth = std::get_if<bool>(value))
     return short_form ? (*truth ? "yes" : "no") : (*truth ? "true" : "false");
   return std::get<std::string>(*value);

@@ -31,6 +31,12 @@ void check_launch(const Deployment& d, const ConfigTree& engine, bool forced) {
     throw ConfigError((*block)->mark, fmt::format("vLLM takes a 'block_size' of {}, not {}",
                                                   fmt::join(kVllmBlocks, ", "), e.block_size));
   }
+  // src/llama-kv-cache.cpp: cells of one token
+  if (const ConfigTree* block = written(engine, "block_size"); e.name == "llama-cpp" && block && e.block_size > 1)
+    throw ConfigError((*block)->mark,
+                      fmt::format("llama-server's cache has cells of one token: a 'block_size' of 1, or "
+                                  "0 for slots of their own, not {}",
+                                  e.block_size));
   // vllm/config/scheduler.py: SchedulerConfig.verify_max_model_len
   if (const ConfigTree* tokens = written(engine, "max_num_batched_tokens");
       vllm && tokens && written(engine, "max_num_seqs") && e.max_num_batched_tokens < e.max_num_seqs) {

@@ -18,10 +18,10 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 17> kOwnKeys{
-    "method",           "activations",     "kv_cache",       "tp",    "pp",      "dcp",   "ep",
-    "attention_copies", "not_model",       "adapters",       "media", "encoder", "beams", "tree_width",
-    "sparse",           "expert_adapters", "encoder_decoder"};
+constexpr std::array<std::string_view, 18> kOwnKeys{
+    "method",           "activations",     "kv_cache",        "tp",        "pp",      "dcp",   "ep",
+    "attention_copies", "not_model",       "adapters",        "media",     "encoder", "beams", "tree_width",
+    "sparse",           "expert_adapters", "encoder_decoder", "preemption"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -43,7 +43,8 @@ class OwnCondition {
  public:
   explicit OwnCondition(const ConfigTree& when) {
     ConfigReader in(part_of(when, true), "a condition");
-    method_ = names_of(in, "method"), activations_ = names_of(in, "activations"), kv_cache_ = names_of(in, "kv_cache");
+    method_ = names_of(in, "method"), preemption_ = names_of(in, "preemption"),
+    activations_ = names_of(in, "activations"), kv_cache_ = names_of(in, "kv_cache");
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), dcp_ = range_of(in, "dcp"), ep_ = range_of(in, "ep");
     copies_ = range_of(in, "attention_copies"), tree_width_ = range_of(in, "tree_width");
     if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
@@ -62,14 +63,14 @@ class OwnCondition {
   bool holds(const Scenario& s, const Deployment& d, const DeploymentFacts& facts) const {
     const SpeculationSpec& drafts = s.serving.speculation;
     return among(method_, drafts.active() ? name_of(drafts.method) : "none") &&
-           among(activations_, name_of(d.precision.activations)) && among(kv_cache_, name_of(d.precision.kv_cache)) &&
-           within(tp_, d.sharding.tp) && within(pp_, d.sharding.pp) && within(dcp_, d.sharding.dcp) &&
-           within(ep_, d.sharding.ep) && within(copies_, d.sharding.attention_dp) &&
-           within(tree_width_, drafts.active() ? drafts.tree_width : 0) && is(adapters_, d.adapters.has_value()) &&
-           is(media_, !d.media.empty()) && is(encoder_, d.model.encoder_only) &&
-           is(encoder_decoder_, d.model.attends_to_encoder()) && is(beams_, has_beams(s)) &&
-           is(sparse_, d.precision.two_of_four) && is(expert_adapters_, d.adapters && d.adapters->experts) &&
-           !(not_model_ && not_model_->holds(facts));
+           among(preemption_, d.engine.preemption) && among(activations_, name_of(d.precision.activations)) &&
+           among(kv_cache_, name_of(d.precision.kv_cache)) && within(tp_, d.sharding.tp) &&
+           within(pp_, d.sharding.pp) && within(dcp_, d.sharding.dcp) && within(ep_, d.sharding.ep) &&
+           within(copies_, d.sharding.attention_dp) && within(tree_width_, drafts.active() ? drafts.tree_width : 0) &&
+           is(adapters_, d.adapters.has_value()) && is(media_, !d.media.empty()) &&
+           is(encoder_, d.model.encoder_only) && is(encoder_decoder_, d.model.attends_to_encoder()) &&
+           is(beams_, has_beams(s)) && is(sparse_, d.precision.two_of_four) &&
+           is(expert_adapters_, d.adapters && d.adapters->experts) && !(not_model_ && not_model_->holds(facts));
   }
 
  private:
@@ -92,7 +93,7 @@ class OwnCondition {
     return !range || (value >= range->first && value <= range->second);
   }
 
-  Names method_, activations_, kv_cache_;
+  Names method_, activations_, kv_cache_, preemption_;
   Range tp_, pp_, dcp_, ep_, copies_, tree_width_;
   std::optional<bool> adapters_, media_, encoder_, encoder_decoder_, beams_, sparse_, expert_adapters_;
   std::optional<Condition> not_model_;

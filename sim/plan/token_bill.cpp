@@ -90,7 +90,13 @@ TokenBill split_bill(double usd, const TokenCounts& tokens, const TokenTimes& ti
 }
 
 TokenBill token_bill(double usd, const ServingMetrics& m, const Scenario& s, int replicas, int prefill_replicas) {
-  if (m.completed == 0 || m.duration <= Seconds(0)) return {};
+  if (m.completed == 0 || m.duration <= Seconds(0)) {
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // no token, so no price of one
+    return {.usd_per_million_input = kNone,
+            .usd_per_million_cached_input = kNone,
+            .usd_per_million_output = kNone,
+            .usd_per_million_total = kNone};
+  }
   const double requests = static_cast<double>(m.completed);
   const TokenCounts tokens = token_counts(m);
   const double sequences = requests * std::max(1.0, sequences_of(*s.workload, m));

@@ -139,3 +139,18 @@ TEST_CASE("estimate: images have a usual size, quotes around false a note, and a
   CHECK_FALSE(leaves("64"));
   CHECK(leaves("128"));
 }
+
+TEST_CASE("simulate: where nothing completed there is no latency and no price of a token") {
+  const char* set =
+      " --set 'engine={name: vllm, max_model_len: 50}' --set workload.prompt_tokens=100 --set "
+      "workload.output_tokens=10 "
+      "--set workload.requests=10 --set 'workload.arrivals={process: poisson, rate: 1 /s}'";
+  const std::string run = "simulate --model llama-3.1-8b --gpu h100-sxm" + std::string(set);
+  const std::string json = run_roofcast(run + " --format json").out;
+  for (const char* key : {"mean_ttft_ms", "p99_ttft_ms", "std_tpot_ms", "p90_itl_ms", "median_e2el_ms", "p99_queue_ms",
+                          "usd_per_million_output_tokens"})
+    CHECK(json.find("\"" + std::string(key) + "\": null") != std::string::npos);
+  CHECK(json.find("\"completed\": 0") != std::string::npos);
+  const std::string columns = " --format csv --columns failed,p99_ttft_ms,mean_tpot_ms,completed";
+  CHECK(run_roofcast(run + columns).out.ends_with("\n10,,,0\n"));
+}

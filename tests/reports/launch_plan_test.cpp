@@ -509,14 +509,37 @@ TEST_CASE("launch plan: a cache that holds less than the context") {
 }
 
 TEST_CASE("launch plan: llama-server takes no more slots than the memory has room for") {
-  const PlannedDeployment p = planned(deployment("{name: llama-cpp, max_num_seqs: 64, max_model_len: 8192}",
-                                                 "llama-3.1-8b", "rtx-4090", "precision: gguf_q8_0"));
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const PlannedDeployment p =
+      planned(deployment("{name: llama-cpp, max_num_seqs: 64, max_model_len: 8192, block_size: 0}", "llama-3.1-8b",
+                         "rtx-4090", "precision: gguf_q8_0"));
   // 131072 B a token: 1.07 GB a slot, some 12 of them beside 8.5 GB of weights in 24 GB
   const double slots = p.candidate.scenario.deployment->memory.max_batch(8192, 0);
   CHECK(slots > 4);
   CHECK(slots < 20);
   const std::string words = command_line(first(launch_plan(p, "llama-cpp", {"m"})).words);
   CHECK(words.find(fmt::format("--parallel {:.0f} --ctx-size {:.0f} ", slots, slots * 8192)) != std::string::npos);
+  CHECK_FALSE(contains(words, "--kv-unified"));
+}
+
+TEST_CASE("launch plan: llama-server's slots share one cache, and drafts have the flags of their build") {
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const auto words = [](const std::string& engine, const std::string& more) {
+    const PlannedDeployment p =
+        planned(deployment(engine, "llama-3.1-8b", "h100-sxm", "precision: gguf_q8_0\nforce_unsupported: true" + more));
+    const LaunchProcess server = first(launch_plan(p, "llama-cpp", {"m"}));
+    if (engine == "llama-cpp") CHECK(Schema("llama-cpp").refusal(server.words, "") == "");
+    return command_line(server.words);
+  };
+  // four slots of 131072 tokens at 131072 B each are 68.7 GB; 80 GB less 5 %, 8.5 GB of weights and 1 GB hold fewer
+  const std::string shared = words("llama-cpp", "");
+  CHECK(contains(shared, "--parallel 4 --ctx-size 5"));
+  CHECK(contains(shared, "--kv-unified"));
+  const char* drafts = "\nspeculation: {method: draft_model, model: llama-3.2-1b, num_speculative_tokens: 3}";
+  CHECK(
+      contains(words("llama-cpp", drafts), "--spec-type draft-simple --model-draft DRAFTER.gguf --spec-draft-n-max 3"));
+  CHECK(contains(words("llama-cpp@7539", drafts), "--model-draft DRAFTER.gguf --draft-max 3"));
+  CHECK(contains(words("llama-cpp@4621", ""), "--parallel 1 --ctx-size 4096"));
 }
 
 TEST_CASE("launch plan: the cache's format in each engine's words, by release") {

@@ -16,6 +16,7 @@ namespace {
 /// One search of those below.
 std::optional<PlannedDeployment> answer_of(const PlanSpec& plan, SearchOptions options) {
   options.advise = false;
+  options.memory.reset();  // of another plan
   try {
     PlanResult found = search_capacity(plan, options);
     if (found.ranked.empty()) return std::nullopt;

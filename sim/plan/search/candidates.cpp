@@ -91,9 +91,10 @@ class Reader {
     for (std::uint64_t i = 0; i < out_.considered; ++i) read_point(i);
     refuse_mistakes();
     note_unpriced();
-    if (out_.unsplittable == out_.considered && !first_error_.empty()) throw ConfigError(first_error_);
-    if (!out_.notes.empty() && out_.unsupported + out_.unpriced + out_.unpowered + out_.unsplittable == out_.considered)
-      throw ConfigError(out_.notes.front());
+    const std::uint64_t wrong = out_.unsplittable + out_.mistaken;
+    if (wrong == out_.considered && !first_error_.empty()) throw ConfigError(first_error_);
+    const std::uint64_t left_out = wrong + out_.beyond_gpus + out_.unsupported + out_.unpriced + out_.unpowered;
+    if (!out_.notes.empty() && left_out == out_.considered) throw ConfigError(out_.notes.front());
     if (matching_ == 0 && (plan_.only_weights || plan_.only_activations || plan_.only_kv_cache))
       throw ConfigError(plan_.space.scenario->mark, "no point of the search has the formats that are asked for");
     pair_up();
@@ -112,8 +113,9 @@ class Reader {
       return take_unpriced(i, error.what());
     } catch (const ConfigError& error) {
       if (first_error_.empty()) first_error_ = error.what();
-      ++out_.unsplittable;
-      if (dynamic_cast<const CannotSplit*>(&error) == nullptr) errors_.emplace_back(i, error);
+      const bool split = dynamic_cast<const CannotSplit*>(&error) == nullptr;
+      ++(split ? out_.mistaken : out_.unsplittable);
+      if (split) errors_.emplace_back(i, error);
       return;
     }
     if (!c.scenario.workload) throw ConfigError(plan_.space.scenario->mark, "a plan needs a 'workload'");
@@ -209,7 +211,7 @@ class Reader {
       if (most_replicas(plan_, free) >= 1 && plan_.aggregated) return refuse_price(c);
       if (c.most_replicas(0) >= 1 && out_.first_reason.empty()) out_.first_reason = no_room_for_spares(c);
       ++(c.most_replicas(0) >= 1 && highest_availability(c) < plan_.availability ? out_.below_availability
-                                                                                 : out_.unsplittable);
+                                                                                 : out_.beyond_gpus);
     } else if (plan_.aggregated) {
       out_.kept.push_back(std::move(c));
     }

@@ -14,7 +14,9 @@
 #include "sim/plan/search/advice.h"
 #include "sim/plan/search/pair_search.h"
 #include "sim/plan/search/risk.h"
+#include "sim/plan/search/search_memory.h"
 #include "sim/plan/search/spares.h"
+#include "sim/plan/search/tried_loads.h"
 #include "sim/plan/system_spread.h"
 
 namespace roofcast {
@@ -92,20 +94,32 @@ bool beaten(double bound, double best, const PlanSpec& plan) {
   return bound > best * (plan.confidence > 0 ? kWorthJudging : kWorthShowing);
 }
 
-void simulate_wave(const std::vector<Entry*>& wave, const PlanSpec& plan, const PairSearch& search,
-                   PricerPool& pricers) {
+const Evaluation* known_evaluation(const Entry& e, const SearchMemory* memory) {
+  if (memory == nullptr || e.candidate->disaggregated()) return nullptr;
+  const auto known = memory->evaluations.find(e.candidate->index);
+  return known != memory->evaluations.end() ? &known->second : nullptr;
+}
+
+void simulate_wave(const std::vector<Entry*>& wave, const PlanSpec& plan, const PairSearch& search, PricerPool& pricers,
+                   SearchMemory* memory) {
   parallel_for_each_index(wave.size(), [&](std::size_t i) {
     Entry& e = *wave[i];
     std::vector<TriedLoad> before = std::move(e.evaluation.tried);
-    e.evaluation = evaluate_entry(e, plan, search, pricers);
+    const Evaluation* known = known_evaluation(e, memory);
+    e.evaluation = known != nullptr ? *known : evaluate_entry(e, plan, search, pricers);
     e.evaluation.tried.insert(e.evaluation.tried.begin(), std::make_move_iterator(before.begin()),
                               std::make_move_iterator(before.end()));
     e.simulated = true;
     e.against = search.best;
   });
+  for (const Entry* e : wave) {
+    if (memory != nullptr && !e->candidate->disaggregated())
+      memory->evaluations.try_emplace(e->candidate->index, e->evaluation);
+  }
 }
 
-void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool prune, PricerPool& pricers) {
+void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool prune, PricerPool& pricers,
+                      SearchMemory* memory) {
   double best = std::numeric_limits<double>::infinity();
   for (std::size_t begin = 0; begin < entries.size();) {
     std::vector<Entry*> wave;
@@ -113,7 +127,7 @@ void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool pr
       Entry& e = entries[begin];
       if (!prune || (!beaten(e.best_score, best, plan) && e.may_hold)) wave.push_back(&e);
     }
-    simulate_wave(wave, plan, {.best = best, .worth = kPairWorthShowing, .prune = prune}, pricers);
+    simulate_wave(wave, plan, {.best = best, .worth = kPairWorthShowing, .prune = prune}, pricers, memory);
     for (const Entry* e : wave) {
       if (e->evaluation.planned) best = std::min(best, score_of(*e->evaluation.planned, plan.goal));
     }
@@ -122,7 +136,8 @@ void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool pr
 
 /// If bounds ruled out all candidates of a GPU or format, simulates the most promising one, for the reader of the
 /// table.
-void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
+void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers,
+                           SearchMemory* memory) {
   std::vector<Entry*> wanted;
   const auto add_missing = [&](auto key_of) {
     std::map<std::string, Entry*> best;
@@ -139,7 +154,7 @@ void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, Pr
   add_missing([](const Candidate& c) { return c.gpu; });
   add_missing([](const Candidate& c) { return c.precision; });
   add_missing([](const Candidate& c) { return c.scenario.deployment->engine.name; });
-  simulate_wave(wanted, plan, {.best = std::numeric_limits<double>::infinity()}, pricers);
+  simulate_wave(wanted, plan, {.best = std::numeric_limits<double>::infinity()}, pricers, memory);
 }
 
 /// Ranks, and confirms the first row until the first row is confirmed.
@@ -172,7 +187,8 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
 /// A confident fleet is larger, or carries less, than the forecast's best, against which candidates were pruned.
 /// Candidates that may beat the best confident fleet are simulated now; without one, the next few dozen by their
 /// bounds.
-void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers) {
+void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers,
+                    SearchMemory* memory) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr int kMostInVain = 16;  // waves
   for (int in_vain = 0; in_vain < kMostInVain; in_vain += out.ranked.empty() ? 1 : 0) {
@@ -186,7 +202,7 @@ void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec
       if (wave.size() == kWave) break;
     }
     if (wave.empty()) return;
-    simulate_wave(wave, plan, {.best = best}, pricers);
+    simulate_wave(wave, plan, {.best = best}, pricers, memory);
     rank(out, entries, plan, true, pricers);
     judge_ranking(out, plan, pricers);
   }
@@ -249,7 +265,7 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
 }
 
 /// The best deployments under less load, for the fast end of the frontier: one replica, or the whole fleet.
-void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPool& pricers) {
+void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPool& pricers, SearchMemory* memory) {
   constexpr std::array kShares{0.05, 0.15, 0.4, 0.7};
   if (out.kind == LoadKind::kWhole) return;
   parallel_for_each_index(std::min<std::size_t>(out.ranked.size(), 5), [&](std::size_t i) {
@@ -261,10 +277,17 @@ void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPoo
     for (double share : kShares) {
       const double part = (apart ? p.load : p.load / p.replicas) * share,
                    load = out.kind == LoadKind::kUsers ? std::max(1.0, std::round(part)) : part;
+      if (find_tried(e.evaluation.tried, load, fleet) != nullptr) continue;
       const LoadTest test{.load = load, .fleet = fleet, .seed = p.candidate.scenario.serving.seed, .more_requests = 1};
       e.evaluation.tried.push_back({load, fleet, test_load(p.candidate.scenario, test, pricers)});
     }
   });
+  if (memory == nullptr) return;
+  for (const Entry& e : entries) {
+    const auto known = memory->evaluations.find(e.candidate->index);
+    if (known != memory->evaluations.end() && known->second.tried.size() < e.evaluation.tried.size())
+      known->second.tried = e.evaluation.tried;
+  }
 }
 
 /// Output tokens/s. All that arrives at a rate is served at that rate. The end of a run would show a little less,
@@ -424,10 +447,28 @@ double score_of(const PlannedDeployment& p, PlanGoal goal) {
   return -p.tokens_per_s_per_gpu();
 }
 
+namespace {
+
+/// Those of the plan, or of its only kind of GPU that is wanted.
+Candidates candidates_for(const PlanSpec& plan, const SearchOptions& options) {
+  const bool known = options.memory && options.memory->candidates;
+  Candidates out = known ? *options.memory->candidates : read_candidates(plan, options.fidelity);
+  if (options.memory && !known) options.memory->candidates = out;
+  if (options.only_gpu.empty()) return out;
+  std::erase_if(out.kept, [&](const Candidate& c) {
+    return c.gpu != options.only_gpu || (c.disaggregated() && c.prefill().gpu.name != options.only_gpu);
+  });
+  return out;
+}
+
+}  // namespace
+
 PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   PlanResult out;
-  Candidates candidates = read_candidates(plan, options.fidelity);
+  Candidates candidates = candidates_for(plan, options);
+  if (options.memory) out.pricers = options.memory->pricers;
   out.considered = candidates.considered, out.unsplittable = candidates.unsplittable,
+  out.mistaken = candidates.mistaken, out.beyond_gpus = candidates.beyond_gpus;
   out.too_large = candidates.too_large, out.pairs = candidates.pairs;
   out.unsupported = candidates.unsupported, out.unpriced = candidates.unpriced;
   out.unpowered = candidates.unpowered;
@@ -437,7 +478,8 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   out.candidates = std::move(candidates.kept);
   if (out.candidates.empty()) {
     out.reason = out.too_dear > 0 ? candidates.cost_reason : candidates.first_reason;
-    if (out.reason.empty() && out.unsplittable < out.considered && plan.disaggregated)
+    const std::uint64_t wrong = out.unsplittable + out.mistaken + out.beyond_gpus;
+    if (out.reason.empty() && wrong < out.considered && plan.disaggregated)
       out.reason = "no prefill worker of the space can be paired with a decode worker on the GPUs there are";
     if (out.reason.empty() && !out.notes.empty()) out.reason = out.notes.front();
     if (out.reason.empty()) out.reason = "no candidate can be split over the GPUs there are";
@@ -446,17 +488,18 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   }
   PricerPool& pricers = *out.pricers;
   std::vector<Entry> entries = bounded_entries(out.candidates, plan, pricers);
-  simulate_entries(entries, plan, options.prune, pricers);
+  simulate_entries(entries, plan, options.prune, pricers, options.memory.get());
   const bool none_sure = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
   if (none_sure) {
     for (Entry& e : entries) e.may_hold = may_hold(e.bounds, e.candidate->scenario.objectives);
-    simulate_entries(entries, plan, options.prune, pricers);  // the nearest one is by the forecast
+    // The nearest one is by the forecast.
+    simulate_entries(entries, plan, options.prune, pricers, options.memory.get());
   }
-  if (options.confirm) simulate_best_of_each(entries, plan, pricers);
+  if (options.confirm) simulate_best_of_each(entries, plan, pricers, options.memory.get());
   rank(out, entries, plan, options.confirm, pricers);
   if (options.confirm && plan.confidence > 0) {
     judge_ranking(out, plan, pricers);
-    if (out.draws > 0 && options.prune && !none_sure) search_further(out, entries, plan, pricers);
+    if (out.draws > 0 && options.prune && !none_sure) search_further(out, entries, plan, pricers, options.memory.get());
     if (!out.ranked.empty()) price_confidence(out, 0, plan, pricers);
   }
   for (const Entry& e : entries) {
@@ -464,7 +507,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
     out.simulations += e.evaluation.tried.size();
   }
   out.bounded = entries.size() - out.simulated;
-  lighten_loads(out, entries, pricers);
+  lighten_loads(out, entries, pricers, options.memory.get());
   find_frontiers(out, entries);
   if (out.ranked.empty()) find_nearest(out, entries, plan, pricers);
   if (out.nearest && out.nearest->result.cut) {

@@ -94,7 +94,8 @@ struct PlanResult {
   std::vector<ParetoPoint> cost_frontier;    ///< the same for tokens/s of one user and USD per output token
   std::vector<ParetoPoint> gpu_frontiers, gpu_cost_frontiers;  ///< of each kind of GPU by itself
   std::vector<Candidate> candidates;         ///< candidates that Pareto points refer to
-  std::uint64_t considered = 0, unsplittable = 0, too_dear = 0, too_large = 0, pairs = 0, bounded = 0, simulated = 0;
+  std::uint64_t considered = 0, pairs = 0, bounded = 0, simulated = 0;
+  std::uint64_t unsplittable = 0, mistaken = 0, beyond_gpus = 0, too_dear = 0, too_large = 0;  ///< as of Candidates
   std::uint64_t simulations = 0, unsupported = 0, unpriced = 0, unpowered = 0, below_availability = 0;
   std::string reason;              ///< why nothing was simulated
   std::vector<std::string> notes;  ///< what was left out since it cannot run or has no price
@@ -104,11 +105,15 @@ struct PlanResult {
   Advice advice;          ///< when there is no answer
 };
 
+struct SearchMemory;
+
 struct SearchOptions {
   Fidelity fidelity = Fidelity::kCalibrated;
   bool prune = true;  ///< false: simulate every candidate, to check the bounds
   bool confirm = true;
-  bool advise = true;  ///< whether to seek advice when nothing is found
+  bool advise = true;                         ///< whether to seek advice when nothing is found
+  std::string only_gpu = {};                  ///< candidates with any other kind are left out
+  std::shared_ptr<SearchMemory> memory = {};  ///< of earlier searches of this plan, and for later ones
 };
 
 /// Candidates are tried in the order of their bounds, in waves of a fixed size, so that the answer does not depend on

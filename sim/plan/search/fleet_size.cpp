@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/plan/search/spares.h"
+#include "sim/plan/search/tried_loads.h"
 
 namespace roofcast {
 namespace {
@@ -68,11 +69,13 @@ class Evaluator {
     const bool divisible = kind == LoadKind::kRate || kind == LoadKind::kUsers;
     const Fleet tested{.replicas = divisible ? std::min(replicas, kMostSimulated) : replicas};
     const double load = tested.replicas == replicas ? load_ : load_ * tested.replicas / replicas;
-    LoadResult result =
-        test_load(candidate_.scenario, {.load = load, .fleet = tested, .seed = seed_, .more_requests = 1}, pricers_);
-    PlannedDeployment planned =
-        planned_of(candidate_, plan_, replicas, tested.replicas, load_, held, std::move(result));
-    out_.tried.push_back({load, tested, planned.result});
+    const TriedLoad* known = find_tried(out_.tried, load, tested);
+    PlannedDeployment planned = planned_of(
+        candidate_, plan_, replicas, tested.replicas, load_, held,
+        known != nullptr ? known->result
+                         : test_load(candidate_.scenario,
+                                     {.load = load, .fleet = tested, .seed = seed_, .more_requests = 1}, pricers_));
+    if (known == nullptr) out_.tried.push_back({load, tested, planned.result});
     const bool met = planned.result.met;
     if (met) {
       out_.planned = std::move(planned);

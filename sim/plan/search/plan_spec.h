@@ -131,11 +131,11 @@ std::string layout_of(const Sharding& sharding);
 
 struct Candidates {
   std::vector<Candidate> kept;  ///< aggregated candidates, then pairs
-  std::uint64_t considered = 0, unsplittable = 0, too_large = 0, pairs = 0, unsupported = 0, unpriced = 0;
-  std::uint64_t unpowered = 0;           ///< unknown power under a power limit
-  std::uint64_t too_dear = 0;            ///< one replica and its spares cost more than `max_cost`
-  std::uint64_t below_availability = 0;  ///< no number of replicas in their zones reaches `availability`
-  std::string cost_reason;               ///< the cost of the cheapest of those
+  std::uint64_t considered = 0, pairs = 0, too_large = 0, unsupported = 0, unpriced = 0;
+  std::uint64_t mistaken = 0, unsplittable = 0, beyond_gpus = 0;  ///< a wrong value; no such split; too few GPUs
+  std::uint64_t unpowered = 0, too_dear = 0;  ///< unknown power under a limit; one replica and spares above `max_cost`
+  std::uint64_t below_availability = 0;       ///< no number of replicas in their zones reaches `availability`
+  std::string cost_reason;                    ///< the cost of the cheapest of those
   LoadKind kind = LoadKind::kRate;
   std::string first_reason;        ///< why one did not fit its memory
   std::vector<std::string> notes;  ///< what cannot run and what has no price, each once

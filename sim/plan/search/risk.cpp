@@ -20,6 +20,18 @@ constexpr std::size_t kJudged = 4;     // rows, behind which the table keeps the
 constexpr int kStepsOfLoad = 32;       // of a factor of two
 constexpr int kMostStepsOfLoad = 128;  // less than a sixteenth of the load of the forecast is none
 
+ForecastId id_of(const PlannedDeployment& p, const PlanSpec& plan) {
+  return {.candidate = p.candidate.index,
+          .deployment = p.candidate.scenario.deployment.get(),
+          .replicas = p.replicas,
+          .prefill_replicas = p.prefill_replicas,
+          .tested = p.tested.replicas,
+          .completed = p.result.metrics.completed,
+          .load = p.load,
+          .duration = p.result.metrics.duration.base(),
+          .load_uncertainty = plan.load_uncertainty};
+}
+
 /// One candidate at several sizes (or loads) under the same draws.
 class Sizer {
  public:
@@ -28,7 +40,8 @@ class Sizer {
       : nominal_(nominal),
         plan_(plan),
         pricers_(pricers),
-        truths_(nominal.candidate.scenario, nominal.result.metrics, nominal.tested.replicas, plan.load_uncertainty) {
+        truths_(nominal.candidate.scenario, nominal.result.metrics, nominal.tested.replicas, plan.load_uncertainty),
+        tried_(pricers.draws().of(id_of(nominal, plan))) {
     std::vector<std::pair<double, const TruthDraw*>> by_harm;
     for (const TruthDraw& draw : draws) by_harm.emplace_back(truths_.harm(draw, nominal.result.metrics), &draw);
     std::stable_sort(by_harm.begin(), by_harm.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -128,9 +141,9 @@ class Sizer {
  private:
   bool holds_in_rank(int step, std::size_t rank) {
     const auto key = std::pair{step, rank};
-    const auto known = tried_.find(key);
-    if (known != tried_.end()) return known->second;
-    return tried_[key] = holds_in(draws_[rank], truths_, at(step), pricers_);
+    const auto known = tried_->find(key);
+    if (known != tried_->end()) return known->second;
+    return (*tried_)[key] = holds_in(draws_[rank], truths_, at(step), pricers_);
   }
   /// From `bad` on, in the draw of this rank.
   int fewest_in(std::size_t rank, int bad, int first) {
@@ -162,7 +175,7 @@ class Sizer {
   std::vector<TruthDraw> draws_;  // from harmless to harmful
   PricerPool& pricers_;
   Truths truths_;
-  std::map<std::pair<int, std::size_t>, bool> tried_;
+  std::shared_ptr<DrawsHeld> tried_;
 };
 
 /// Steps that nine of ten truths are likely to ask for: a sixth more.

@@ -7,11 +7,11 @@
 
 #include "sim/plan/search/condition.h"
 #include "sim/plan/search/risk.h"
+#include "sim/plan/search/search_memory.h"
 
 namespace roofcast {
 namespace {
 
-constexpr const char* kFile = "plan";
 constexpr int kAnyNumber = 1 << 24;  // of GPUs: no limit
 
 void check_kind(const Service& service, const PlanResult& result) {
@@ -123,28 +123,35 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
   }
 }
 
-/// The plan with one kind of GPU.
-ConfigTree with_gpu(const ConfigTree& plan, const ConfigTree& gpu) {
-  return with_value(plan, "search.gpus", make_list({gpu}, gpu->mark), kFile);
+/// The kinds of GPU of the candidates, in the order of the plan.
+std::vector<std::string> kinds_of(const SearchMemory& memory) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& gpu) {
+    if (std::find(out.begin(), out.end(), gpu) == out.end()) out.push_back(gpu);
+  };
+  for (const Candidate& c : memory.candidates->kept) {
+    if (c.disaggregated()) add(c.prefill().gpu.name);
+    add(c.scenario.deployment->gpu.name);
+  }
+  return out;
 }
 
 /// The service's own plan, and its plan with each kind of GPU alone, because other services may take the kind that it
-/// prefers.
+/// prefers. They search the same candidates: what one simulated the others need not.
 Sources sources_of(const Service& service, const SearchOptions& options) {
   Sources out;
-  out.answers.push_back(answer_plan(service.plan, options, PlanDetail::kRanking));
+  SearchOptions first = options;
+  first.memory = std::make_shared<SearchMemory>();
+  out.answers.push_back(answer_plan(service.plan, first, PlanDetail::kRanking));
   check_kind(service, out.answers.front().result);
-  const ConfigTree gpus = value_at(service.plan, "search.gpus");
-  if (out.answers.front().result.ranked.empty() || gpus->items.size() < 2) return out;
-  SearchOptions quiet = options;
-  quiet.advise = false;
-  for (const ConfigTree& gpu : gpus->items) {
-    try {
-      PlanAnswer answer = answer_plan(with_gpu(service.plan, gpu), quiet, PlanDetail::kRanking);
-      if (!answer.result.ranked.empty()) out.answers.push_back(std::move(answer));
-    } catch (const ConfigError&) {  // this GPU cannot run it, or has no price: the first answer says so
-      continue;
-    }
+  const std::vector<std::string> kinds = kinds_of(*first.memory);
+  if (out.answers.front().result.ranked.empty() || kinds.size() < 2) return out;
+  SearchOptions one = first;
+  one.advise = false;
+  for (const std::string& gpu : kinds) {
+    one.only_gpu = gpu;
+    PlanAnswer answer = answer_plan(service.plan, one, PlanDetail::kRanking);
+    if (!answer.result.ranked.empty()) out.answers.push_back(std::move(answer));
   }
   return out;
 }

@@ -116,6 +116,30 @@ TEST_CASE("plan: an overlap that does nothing is left out only beside the same p
   CHECK(beside.notes.front().find("expert_overlap does nothing with attention_dp 1") != std::string::npos);
 }
 
+TEST_CASE("plan: mistakes, splits and a want of GPUs are counted apart") {
+  // vLLM refuses a step of 2048 tokens for 4096 sequences: one point of four at each tp. tp 3 does not divide 32 heads;
+  // tp 16 needs more than the 8 GPUs there are.
+  const auto search = [](const char* tp) {
+    return read_candidates(
+        plan_of(
+            std::string("model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: "
+                        "512, output_tokens: 64}\nobjectives: {ttft_p99: 2 s}\nsearch: {gpus: [h100-sxm], max_gpus: "
+                        "8, max_num_seqs: [64, 4096], max_num_batched_tokens: [2048, 8192], tp: ") +
+            tp + "}"),
+        Fidelity::kCalibrated);
+  };
+  const Candidates two = search("[1, 16]");
+  CHECK(two.considered == 8);
+  CHECK(two.mistaken == 2);
+  CHECK(two.beyond_gpus == 3);
+  CHECK(two.unsplittable == 0);
+  CHECK(two.kept.size() == 3);
+  const Candidates odd = search("[1, 3]");
+  CHECK(odd.unsplittable + odd.mistaken == 5);
+  CHECK(odd.unsplittable >= 3);
+  CHECK(odd.kept.size() == 3);
+}
+
 TEST_CASE("plan: what zones cannot reach is counted apart from what has no GPUs") {
   // A zone is down for an hour and a cold start in 101 hours and a little: up for less than 99.01 %; one of two for
   // nearly 99.99 %.
@@ -130,11 +154,11 @@ TEST_CASE("plan: what zones cannot reach is counted apart from what has no GPUs"
   };
   const Candidates one = search(1, 8);
   CHECK(one.below_availability == 1);
-  CHECK(one.unsplittable == 0);
+  CHECK(one.beyond_gpus == 0);
   CHECK(one.first_reason.starts_with("1 zone up 98.99"));
   CHECK(one.first_reason.ends_with(" % of the time cannot reach availability 99.9 %; add zones (count)"));
   CHECK(search(2, 8).kept.size() == 1);
-  CHECK(search(2, 1).unsplittable == 1);
+  CHECK(search(2, 1).beyond_gpus == 1);
 }
 
 TEST_CASE("plan: the winner holds under another seed with ten times the requests") {

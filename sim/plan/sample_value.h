@@ -1,0 +1,15 @@
+#pragma once
+// Statistics of latencies where nothing may have been sampled.
+
+#include <limits>
+
+#include "sim/serve/metrics.h"
+
+namespace roofcast {
+
+/// A statistic of `samples`; not a number where there is none: null in JSON, an empty cell in CSV.
+inline double sample_value(const Distribution& samples, double statistic) {
+  return samples.count() > 0 ? statistic : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace roofcast
