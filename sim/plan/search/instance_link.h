@@ -1,5 +1,5 @@
-// The network of instances that are part of a host.
 #pragma once
+// The network of instances that are part of a host.
 
 #include "base/units.h"
 
