@@ -88,7 +88,7 @@ int run_estimate(std::span<const std::string> arguments) {
       "context", po::value<std::string>(),
       "tokens in the cache at the decode step (default: prompt + half of the output)")(
       "images", po::value<std::string>(), "N: images in each prompt, besides its tokens")(
-      "image-size", po::value<std::string>(), "pixels of each (default: 1024x768)")(
+      "image-size", po::value<std::string>(), fmt::format("pixels of each (default: {})", kUsualImage).c_str())(
       "no-kv-cache", "every token recomputes the whole sequence");
   if (!options.parse(arguments)) return kDone;
   for (const auto& [flag, word] : {std::pair{"model", "model"}, {"gpu", "GPU"}}) {

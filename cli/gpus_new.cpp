@@ -157,7 +157,7 @@ std::string far_off(const GpuSpec& gpu, const std::vector<Near>& near) {
     const char* name;
     double (*of)(const GpuSpec&);
   };
-  constexpr double kFar = 4;  // parts of one architecture differ by up to 7; beyond their range by this much none does
+  constexpr double kFar = 4;  // parts of one architecture differ by up to 7x; none lies this far outside their range
   static constexpr std::array<Compared, 6> kCompared{{
       {"memory", [](const GpuSpec& g) { return g.memory_capacity.base(); }},
       {"bandwidth", [](const GpuSpec& g) { return g.memory_bandwidth.base(); }},
@@ -180,9 +180,9 @@ std::string far_off(const GpuSpec& gpu, const std::vector<Near>& near) {
     const double value = c.of(gpu);
     if (!(value > 0) || !(low > 0) || (value * kFar >= low && value <= high * kFar)) continue;
     const bool less = value < low;
-    out += fmt::format("warning: --{}: {:.3g} times {} than of any known part{}; is the unit right?\n", c.name,
-                       less ? low / value : value / high, less ? "less" : "more",
-                       known ? fmt::format(" with {}", name_of(gpu.architecture)) : std::string());
+    out += fmt::format("warning: --{}: {:.3g} times {} every known {}part; is the unit right?\n", c.name,
+                       less ? low / value : value / high, less ? "below" : "above",
+                       known ? fmt::format("{} ", name_of(gpu.architecture)) : std::string());
   }
   return out;
 }

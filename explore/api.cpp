@@ -95,7 +95,7 @@ std::string index_text() {
     out["endpoints"].push_back(std::move(entry));
   };
   for (const CatalogEntry& entry : kCatalog) add(entry.path, entry.help, nullptr);
-  add("estimate", "what `roofcast estimate --format json` prints", &kNoKeys);
+  add("estimate", "what `roofcast estimate --format json` prints, without `steady`", &kNoKeys);
   for (const Endpoint& endpoint : kEndpoints) add(endpoint.path, endpoint.help, &endpoint.keys());
   for (const DocumentEndpoint& endpoint : kDocuments) add(endpoint.path, endpoint.help, nullptr);
   return dumped(out);

@@ -92,11 +92,14 @@ Json phase_parts(const char* phase, const StepBreakdown& step) {
           {"parts", std::move(out)}};
 }
 
-/// Batches from 1 to twice what fits or is asked for, about evenly on a log axis, the asked one among them.
-std::vector<int> batches_of(const Setup& setup, const Estimate& e) {
-  const double most =
-      std::clamp(2.0 * std::max({e.memory.max_batch, static_cast<double>(setup.request.batch), 16.0}), 16.0, 4096.0);
-  std::vector<int> batches{setup.request.batch};
+/// Batches from 1 to twice what fits or is asked for, about evenly on a log axis, the asked one among them; none is
+/// larger than the engine runs at a time.
+std::vector<int> batches_of(const Setup& setup, const Estimate& asked) {
+  const int batch = asked.request.batch;
+  double most = std::clamp(2.0 * std::max({asked.memory.max_batch, static_cast<double>(batch), 16.0}), 16.0, 4096.0);
+  const Deployment& d = setup.deployment();
+  if (d.fidelity != Fidelity::kIdeal) most = std::min<double>(most, std::max(1, d.seats()));
+  std::vector<int> batches{batch};
   for (int i = 0; i < kMostBatches; ++i)
     batches.push_back(static_cast<int>(std::lround(std::pow(most, i / (kMostBatches - 1.0)))));
   std::sort(batches.begin(), batches.end());
@@ -217,10 +220,10 @@ Json throughput_json(const Setup& setup, const Query&) {
     }
     const Estimate e = batch == asked.request.batch ? asked : estimate(setup.scenario.deployment, request);
     const double power = e.output_tokens_per_s / e.tpot.base();
-    if (e.memory.fits && power > best) best = power, knee = batch;
+    if (e.memory.fits && power > best) best = power, knee = e.request.batch;
     points.push_back(throughput_point(e));
   }
-  return {{"batch", setup.request.batch},
+  return {{"batch", asked.request.batch},
           {"max_batch", asked.memory.max_batch},
           {"knee_batch", knee > 0 ? Json(knee) : Json(nullptr)},
           {"left_out", left_out},

@@ -39,7 +39,7 @@ class Connection {
     while_connected_ = false;
     watch_.stop = true;
   }
-  Watch& watch() { return watch_; }  ///< of the answer
+  Watch& watch() { return watch_; }  ///< lets the server stop this answer
   void answer(std::string bytes, Clock::time_point now);
   void write(Clock::time_point now);
   void end() { stage_ = Stage::kOver; }

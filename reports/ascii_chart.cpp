@@ -19,15 +19,15 @@ char mark_of(const Chart& chart, std::size_t series) {
   return kMarks[static_cast<std::size_t>(color_of(chart, series))];
 }
 
-/// Of UTF-8.
-std::size_t letters(std::string_view text) {
+/// Characters of UTF-8 text.
+std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 /// Padded to `width` characters, cut when longer.
 std::string padded(std::string_view text, std::size_t width) {
   std::string out = shortened(text, width);
-  return out + std::string(width - letters(out), ' ');
+  return out + std::string(width - characters(out), ' ');
 }
 
 class Grid {
@@ -168,7 +168,7 @@ std::string bar_lines(const Chart& c, int width) {
 std::string folded(const std::string& text, int width) {
   std::string out, line;
   for (const std::string& word : split(text, ' ')) {
-    if (!line.empty() && letters(line) + 1 + letters(word) > static_cast<std::size_t>(width)) {
+    if (!line.empty() && characters(line) + 1 + characters(word) > static_cast<std::size_t>(width)) {
       out += line + "\n";
       line.clear();
     }
@@ -182,7 +182,7 @@ std::string legend(const Chart& c, int width) {
   std::string out, line;
   for (std::size_t s = 0; s < c.series.size(); ++s) {
     const std::string entry = fmt::format("  {} {}", mark_of(c, s), clean_utf8(c.series[s].name));
-    if (!line.empty() && letters(line) + letters(entry) > static_cast<std::size_t>(width)) {
+    if (!line.empty() && characters(line) + characters(entry) > static_cast<std::size_t>(width)) {
       out += line + "\n";
       line.clear();
     }

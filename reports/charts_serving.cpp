@@ -113,7 +113,7 @@ void keep_in_scale(Chart& c) {
     for (const double y : s.y) most = std::max(most, y);
   if (c.lines.empty() || most > 0.3 * c.lines.front().at) return;
   c.caption =
-      fmt::format("At most {} % in the mean of an interval: the pool, 100 %, is far above.", significant(most, 2));
+      fmt::format("At most {} % averaged over an interval: the pool, 100 %, is far above.", significant(most, 2));
   c.lines.clear();
 }
 

@@ -123,13 +123,25 @@ constexpr std::array<Latency, 2> kLatencies{
     {{"ttft-sweep", "TTFT", kTtft, "p90_ttft_ms", "p99_ttft_ms", "ttft_ms_low", "ttft_ms_high"},
      {"tpot-sweep", "TPOT", kTpot, "p90_tpot_ms", "p99_tpot_ms", "tpot_ms_low", "tpot_ms_high"}}};
 
+/// Adds a sentence to a caption.
+void say(Chart& c, const std::string& sentence) { c.caption += (c.caption.empty() ? "" : " ") + sentence; }
+
+/// At most kMaxGroups of them, evenly chosen from first to last.
+template <class T>
+std::vector<T> some_of(std::vector<T> all) {
+  if (all.size() <= kMaxGroups) return all;
+  std::vector<T> out;
+  for (std::size_t i = 0; i < kMaxGroups; ++i) out.push_back(std::move(all[i * (all.size() - 1) / (kMaxGroups - 1)]));
+  return out;
+}
+
 Chart latency_chart(const Latency& latency, const std::string& x_key, const std::vector<Group>& groups) {
   const char* name = latency.name;
   Chart c{
       .id = latency.id, .title = fmt::format("{} against {}", name, words_of_key(x_key)), .x = x_axis(x_key, groups)};
   c.y = {.title = fmt::format("{}, ms", name)};
   double low = 1e300, high = 0;
-  for (std::size_t g = 0; g < groups.size() && g < kMaxGroups; ++g) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
     const int color = static_cast<int>(g);
     const std::string prefix = groups[g].label.empty() ? std::string(name) : groups[g].label;
     Series middle = line_of(groups[g], prefix, latency.middle, color);
@@ -157,8 +169,6 @@ Chart latency_chart(const Latency& latency, const std::string& x_key, const std:
   if (groups.size() > 1 && !c.bands.empty() && c.bands.front().name.empty())
     c.caption = "Shaded: 90 % of deployments like it.";
   if (low > 0 && high / low > 30) c.y.log = true;
-  if (groups.size() > kMaxGroups)
-    c.caption += fmt::format(" The first {} of {} settings are drawn.", kMaxGroups, groups.size());
   return c;
 }
 
@@ -167,7 +177,7 @@ Chart throughput_chart(const std::string& x_key, const std::vector<Group>& group
           .title = fmt::format("Throughput against {}", words_of_key(x_key)),
           .x = x_axis(x_key, groups)};
   c.y.title = "output tokens/s of the whole deployment";
-  for (std::size_t g = 0; g < groups.size() && g < kMaxGroups; ++g) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
     c.series.push_back(line_of(groups[g], groups[g].label.empty() ? "output tokens/s" : groups[g].label, kThroughput,
                                static_cast<int>(g)));
   }
@@ -181,14 +191,17 @@ void add_speculation(const std::string& x_key, const std::vector<Group>& groups,
           .title = "Speed-up of speculative decoding",
           .x = {.title = "draft tokens a step, k"},
           .y = {.title = "TPOT without over TPOT with, ratio"}};
-  for (std::size_t g = 0; g < groups.size() && g < kMaxGroups; ++g) {
-    const Series tpot =
-        line_of(groups[g], groups[g].label.empty() ? "speed-up" : groups[g].label, kTpot, static_cast<int>(g));
+  for (const Group& group : groups) {
+    const Series tpot = line_of(group, group.label.empty() ? "speed-up" : group.label, kTpot, 0);
     if (tpot.x.empty() || tpot.x[0] != 0 || tpot.y[0] <= 0) continue;
     Series s = tpot;
     for (double& y : s.y) y = y > 0 ? tpot.y[0] / y : std::nan("");
     c.series.push_back(std::move(s));
   }
+  const std::size_t lines = c.series.size();
+  c.series = some_of(std::move(c.series));
+  for (std::size_t i = 0; i < c.series.size(); ++i) c.series[i].color = static_cast<int>(i);
+  if (lines > c.series.size()) say(c, fmt::format("{} of {} settings are drawn.", c.series.size(), lines));
   c.lines.push_back({false, 1.0, "no gain"});
   if (!c.series.empty()) out.push_back(std::move(c));
 }
@@ -407,6 +420,8 @@ std::set<double> spread(const std::set<double>& values) {
   return out;
 }
 
+bool fits(const ResultPoint& p) { return !p.result.contains("fits") || p.result["fits"] != false; }
+
 /// Two numeric keys against one another: what can be run, what misses, what does not fit.
 void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, const std::vector<std::string>& keys,
              std::vector<Chart>& out) {
@@ -440,8 +455,7 @@ void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, c
   for (const ResultPoint& p : points) {
     const auto at = number_of(p, x_key), up = number_of(p, y_key);
     if (!at || !up || !columns.contains(*at) || !rows.contains(*up)) continue;
-    const bool fits = !p.result.contains("fits") || p.result["fits"] != false;
-    Series& s = is_usable(p.result) ? good : fits ? late : unfit;
+    Series& s = is_usable(p.result) ? good : fits(p) ? late : unfit;
     s.x.push_back(*at), s.y.push_back(*up);
     const auto tpot = number_at(p.result, kTpot);
     s.labels.push_back(point_label(p, keys) + (tpot ? fmt::format(": TPOT {} ms", tick_text(*tpot)) : ""));
@@ -450,8 +464,8 @@ void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, c
   out.push_back(std::move(c));
 }
 
-/// The key that splits the points into the fewest groups, a GPU before others; if each has more than are drawn, the
-/// first of those.
+/// The key that splits the points into the fewest groups, a GPU before others; if all have more values than can be
+/// drawn, the first key with the fewest.
 std::string splitting_key(const Points& points, const std::string& x_key, const std::vector<std::string>& keys) {
   std::string chosen;
   std::size_t fewest = points.size() + 1;
@@ -470,12 +484,12 @@ std::string splitting_key(const Points& points, const std::string& x_key, const 
 /// Points that agree in all keys but two.
 struct Slice {
   std::vector<std::string> at;  ///< the values of the other keys
-  Points points;
+  Points points = {};           ///< those that fit
+  std::size_t unfit = 0;
 };
 
-/// The one with the most points first; of more than are offered some, from the first to the last.
+/// In the order of their first points; each has a point that fits.
 std::vector<Slice> slices_of(const Points& points, const std::vector<std::string>& held) {
-  constexpr std::size_t kMost = 64;
   std::map<std::vector<std::string>, std::size_t> index;
   std::vector<Slice> all;
   for (const ResultPoint* p : points) {
@@ -486,8 +500,20 @@ std::vector<Slice> slices_of(const Points& points, const std::vector<std::string
     }
     const auto [it, fresh] = index.emplace(at, all.size());
     if (fresh) all.push_back({std::move(at), {}});
-    all[it->second].points.push_back(p);
+    Slice& slice = all[it->second];
+    if (fits(*p)) {
+      slice.points.push_back(p);
+    } else {
+      ++slice.unfit;
+    }
   }
+  std::erase_if(all, [](const Slice& slice) { return slice.points.empty(); });
+  return all;
+}
+
+/// Those that a reader can choose, the one with the most points first. Beyond 64, an even selection from first to last.
+std::vector<Slice> offered(std::vector<Slice> all) {
+  constexpr std::size_t kMost = 64;
   std::vector<Slice> out;
   const std::size_t count = std::min(kMost, all.size());
   for (std::size_t i = 0; i < count; ++i)
@@ -498,15 +524,13 @@ std::vector<Slice> slices_of(const Points& points, const std::vector<std::string
   return out;
 }
 
-/// Of more lines than are drawn some, from the first to the last.
-std::vector<Group> some_of(std::vector<Group> groups) {
-  if (groups.size() <= kMaxGroups) return groups;
-  std::vector<Group> out;
-  for (std::size_t i = 0; i < kMaxGroups; ++i)
-    out.push_back(std::move(groups[i * (groups.size() - 1) / (kMaxGroups - 1)]));
-  return out;
+void say_unfit(Chart& c, std::size_t unfit) {
+  if (unfit > 0)
+    say(c, unfit == 1 ? "One point that does not fit is left out."
+                      : fmt::format("{} points that do not fit are left out.", unfit));
 }
 
+/// Of at most kMaxGroups lines.
 std::vector<Chart> line_charts(const std::string& x_key, const std::vector<Group>& groups) {
   std::vector<Chart> out;
   for (const Latency& latency : kLatencies) out.push_back(latency_chart(latency, x_key, groups));
@@ -515,14 +539,19 @@ std::vector<Chart> line_charts(const std::string& x_key, const std::vector<Group
 }
 
 /// The line charts of a sweep with more settings than lines are drawn: a line for each value of one key, the others
-/// held; the values of these are for the reader to choose.
+/// held; the values of these are for the reader to choose. `points`: all, whether they fit or not.
 std::vector<Chart> charts_with_views(const Points& points, const std::string& x_key,
                                      const std::vector<std::string>& keys) {
   constexpr std::size_t kMostPoints = 12000;  // of one chart and its views
-  const std::string split = splitting_key(points, x_key, keys);
+  Points fitting;
+  std::copy_if(points.begin(), points.end(), std::back_inserter(fitting),
+               [](const ResultPoint* p) { return fits(*p); });
+  const std::string split = splitting_key(fitting, x_key, keys);
   std::vector<std::string> held = keys;
   std::erase_if(held, [&](const std::string& key) { return key == x_key || key == split; });
-  const std::vector<Slice> slices = slices_of(points, held);
+  std::vector<Slice> all = slices_of(points, held);
+  const std::size_t combinations = all.size();
+  const std::vector<Slice> slices = offered(std::move(all));
   std::vector<std::string> names;
   for (const std::string& key : held) names.push_back(words_of_key(key));
   std::vector<Chart> out;
@@ -534,11 +563,15 @@ std::vector<Chart> charts_with_views(const Points& points, const std::string& x_
     for (std::size_t i = 0; i < charts.size(); ++i) {
       Chart& c = charts[i];
       c.held = names, c.at = slice.at;
+      std::string drawn_for;
       for (std::size_t k = 0; k < held.size(); ++k)
-        c.caption += fmt::format("{}{} {}", k == 0 ? " Drawn for " : ", ", names[k], slice.at[k]);
-      if (!held.empty()) c.caption += ".";
+        drawn_for += fmt::format("{}{} {}", k == 0 ? "Drawn for " : ", ", names[k], slice.at[k]);
+      if (!held.empty()) say(c, drawn_for + ".");
+      if (combinations > slices.size())
+        say(c, fmt::format("{} of {} combinations can be chosen.", slices.size(), combinations));
       if (lines > groups.size())
-        c.caption += fmt::format(" {} of {} values of {} are drawn.", groups.size(), lines, words_of_key(split));
+        say(c, fmt::format("{} of {} values of {} are drawn.", groups.size(), lines, words_of_key(split)));
+      say_unfit(c, slice.unfit);
       if (&slice == &slices.front()) {
         out.push_back(std::move(c));
       } else if (clean(c)) {
@@ -555,19 +588,17 @@ std::vector<Chart> charts_with_views(const Points& points, const std::string& x_
 void add_sweep_charts(const Result& result, std::vector<Chart>& out) {
   const std::vector<std::string> keys = varying_keys(result.points);
   const std::string x_key = x_key_of(result.points, keys);
-  Points runnable;  // what does not fit is in the verdict and on the map, in no line
+  Points all, runnable;  // what does not fit is in the verdict and on the map, in no line
   for (const ResultPoint& p : result.points) {
-    if (!p.result.contains("fits") || p.result["fits"] != false) runnable.push_back(&p);
+    all.push_back(&p);
+    if (fits(p)) runnable.push_back(&p);
   }
-  const std::size_t left_out = result.points.size() - runnable.size();
   if (!x_key.empty()) {
     const std::vector<Group> groups = groups_of(runnable, x_key, keys);
-    std::vector<Chart> lines =
-        groups.size() > kMaxGroups ? charts_with_views(runnable, x_key, keys) : line_charts(x_key, groups);
+    const bool many = groups.size() > kMaxGroups;
+    std::vector<Chart> lines = many ? charts_with_views(all, x_key, keys) : line_charts(x_key, groups);
     for (Chart& c : lines) {
-      if (left_out > 0)
-        c.caption += left_out == 1 ? " One point that does not fit is left out."
-                                   : fmt::format(" {} points that do not fit are left out.", left_out);
+      if (!many) say_unfit(c, all.size() - runnable.size());
       out.push_back(std::move(c));
     }
     add_speculation(x_key, groups, out);

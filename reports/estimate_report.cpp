@@ -143,8 +143,8 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
   const int ranks = std::max(d.sharding.tp, d.sharding.ep), domain = d.gpu.node.fabric_domain;
   if (ranks > domain && domain > d.gpu.node.gpus_per_node)  // of single nodes that is usual
     out.push_back(
-        fmt::format("{} GPUs exchange data in every layer, and the NVLink domain of {} has {}: what leaves it "
-                    "passes the network",
+        fmt::format("{} GPUs exchange data in every layer, and the NVLink domain of {} has {}: the rest "
+                    "crosses the network",
                     ranks, d.gpu.name, domain));
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   const double tokens =

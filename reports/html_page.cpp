@@ -208,7 +208,7 @@ std::string result_section(const Result& r) {
     out += "<details><summary>Table</summary>" + table + "</details>";
   if (r.json.is_object() && !r.json.empty()) {
     std::string text = html_text(without_lists(r.json).dump(1, ' ', false, Json::error_handler_t::replace));
-    constexpr std::string_view kQuote = "&quot;";  // which between tags stands for itself
+    constexpr std::string_view kQuote = "&quot;";  // needs no entity between tags
     for (std::size_t at = text.find(kQuote); at != std::string::npos; at = text.find(kQuote, at + 1))
       text.replace(at, kQuote.size(), "\"");
     out += "<details><summary>Specs and results</summary><pre tabindex=\"0\">" + text + "</pre></details>";
@@ -321,7 +321,9 @@ std::string html_page(std::span<const Result> results, std::span<const Chart> ch
     out +=
         "<p class=\"soft\">The charts are static: this roofcast was built without Chart.js (Debian's "
         "libjs-chart.js).</p>\n";
-  out += "<section id=\"plots\"><h2>Plots</h2><p class=\"soft\" id=\"how\"></p><div class=\"charts\">\n";
+  out += "<section id=\"plots\"><h2>Plots</h2>";
+  if (!charts.empty()) out += "<p class=\"soft\" id=\"how\"></p>";
+  out += "<div class=\"charts\">\n";
   Json specs = Json::array();
   const Shared shared = shared_of(charts);
   const std::vector<bool> wide = wide_ones(charts);

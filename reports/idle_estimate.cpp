@@ -55,7 +55,9 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
                [&](std::string_view key) { return writes(scenario, key); });
   if (written.empty()) return {};
   std::vector<std::string> lines;
-  std::string answer;
+  Estimate bare = estimate;  // without what takes long
+  bare.steady.reset();
+  const std::string answer = estimate_json(bare, *read.deployment).dump();
   const std::vector<std::string> said = idle_settings(scenario, read);
   for (const std::string_view key : written) {
     const auto names_it = [&](const std::string& line) { return line.starts_with(fmt::format("{} ", key)); };
@@ -64,10 +66,12 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
       const Scenario without =
           read_scenario(with_assignment(scenario, std::string(key) + "=null", std::string(key)), fidelity);
       Estimate changed = roofcast::estimate(without.deployment, request);
-      if (estimate.steady) changed.steady = steady_load(without.deployment, request);
-      const std::string other = estimate_json(changed, *without.deployment).dump();
-      if (answer.empty()) answer = estimate_json(estimate, *read.deployment).dump();
-      if (other == answer) lines.push_back(fmt::format("{} changes nothing in this estimate", key));
+      bool same = estimate_json(changed, *without.deployment).dump() == answer;
+      if (same && estimate.steady) {
+        changed.steady = steady_load(without.deployment, request);
+        same = estimate_json(changed, *without.deployment).dump() == estimate_json(estimate, *read.deployment).dump();
+      }
+      if (same) lines.push_back(fmt::format("{} changes nothing in this estimate", key));
     } catch (const ConfigError&) {  // needed, as it seems
     }
   }

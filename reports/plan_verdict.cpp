@@ -15,6 +15,7 @@
 #include "reports/table.h"
 #include "sim/plan/acceptance.h"
 #include "sim/plan/prices.h"
+#include "sim/plan/search/instance_link.h"
 #include "sim/plan/search/risk.h"
 #include "sim/plan/search/spares.h"
 
@@ -123,7 +124,10 @@ std::string link_text(const PlanAnswer& a) {
   const Disaggregation& apart = *c.scenario.serving.disaggregation;
   const std::string from = a.plan.transfer_bandwidth > BytesPerSecond(0) ? "the plan's 'transfer'"
                            : apart.bandwidth > BytesPerSecond(0)
-                               ? "20 Gbit/s by instance: parts of a host come without its NICs; 'transfer' sets another"
+                               ? fmt::format(
+                                     "{:g} Gbit/s by instance: parts of a host come without its NICs; 'transfer' sets "
+                                     "another",
+                                     kLinkOfPartialHost.base() * 8 / 1e9)
                                : "each GPU's NIC; 'transfer' sets another";
   const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart);
   return fmt::format("  caches move at {:.3g} GB/s per GPU ({})\n", link.base() / 1e9, from);
@@ -404,9 +408,9 @@ ResultVerdict plan_verdict(const PlanAnswer& a) {
   if (generates) out.add("frontier of what was simulated", frontier_table(r));
   std::string notes;
   for (const std::string& note : r.notes) {
-    if (note != r.reason) notes += note + "\n";  // which is said above
+    if (note != r.reason) notes += note + "\n";  // already printed above
   }
-  if (!notes.empty()) out.add("left out of the ranking", notes);
+  if (!notes.empty()) out.add("notes", notes);
   out.add("", search_text(r));
   if (const Launch launch = launch_of(a); !launch.command.empty()) {
     out.add("to launch it", launch.command).command = true;

@@ -37,14 +37,14 @@ window.Ask = (function () {
   const quick = new Helper(), slow = new Helper();  // a plan does not hold up an estimate
 
   let stop = new AbortController();  // of plans and runs
-  async function server(endpoint, search, body) {
-    let response;
-    const { signal } = stop;
+  async function server(endpoint, search, body, { signal } = stop) {
+    let response, data;
     try {
       response = body ? await fetch("/api/v1/" + endpoint, { method: "POST", headers: { "Content-Type": "application/json", "Roofcast-While-Connected": "1" }, body: JSON.stringify(body), signal }) : await fetch("/api/v1/" + endpoint + (search ? "?" + search : ""));
+      if (response.status !== 429) data = await response.json();
     } catch { throw new Lost(body && signal.aborted ? STOPPED : "The explorer does not answer; is `roofcast explore` still running?"); }
-    if (response.status === 429) { await new Promise((r) => setTimeout(r, 1000)); return server(endpoint, search, body); }
-    return { status: response.status, data: await response.json(), command: response.headers.get("Roofcast-Command") };
+    if (response.status === 429) { await new Promise((r) => setTimeout(r, 1000)); return server(endpoint, search, body, { signal }); }
+    return { status: response.status, data, command: response.headers.get("Roofcast-Command") };
   }
   async function engine(endpoint, keys) {
     const answer = await (["plan", "simulate", "compare"].includes(endpoint) ? slow : quick).ask(endpoint, keys);

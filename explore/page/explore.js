@@ -154,9 +154,9 @@
   };
   /// [name, value as the API has it, how to write it, a line below, good or bad]
   function kpis(e) {
-    const m = e.memory;
+    const m = e.memory, at_once = e.batch - (e.waiting || 0);
     return [
-      { id: "ttft_ms", name: e.batch > 1 ? "TTFT, " + e.batch + " at once" : "First token (TTFT)", value: e.ttft_ms, show: parts.ms(e.ttft_ms), sub: between(e.ttft_ms_low, e.ttft_ms_high) || "bound by " + e.prefill.bound },
+      { id: "ttft_ms", name: at_once > 1 ? "TTFT, " + at_once + " at once" : "First token (TTFT)", value: e.ttft_ms, show: parts.ms(e.ttft_ms), sub: between(e.ttft_ms_low, e.ttft_ms_high) || "bound by " + e.prefill.bound },
       { id: "tpot_ms", name: "Per token (TPOT)", value: e.tpot_ms, show: parts.ms(e.tpot_ms), sub: between(e.tpot_ms_low, e.tpot_ms_high) || "bound by " + e.decode.bound },
       { id: "output_tokens_per_s", name: "Throughput", value: e.output_tokens_per_s, show: [digits(e.output_tokens_per_s), "tok/s"], sub: digits(e.request_output_tokens_per_s) + " over whole requests" },
       { id: "request_latency_ms", name: "Whole request", value: e.request_latency_ms, show: parts.ms(e.request_latency_ms), sub: e.prefill.bound + "-, then " + e.decode.bound + "-bound" },

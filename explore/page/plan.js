@@ -60,7 +60,7 @@ window.Planner = (function () {
   function plan_file() {
     if (dropped.plan) return dropped.plan.text;
     const model = dropped.config ? JSON.parse(dropped.config.text) : null;
-    return file_of(model ? "model: " + JSON.stringify({ _name_or_path: "your-model", ...model }) + "\n" : "model: " + values.model + "\n",
+    return file_of(model ? "model: " + JSON.stringify({ ...model, _name_or_path: "your-model" }) + "\n" : "model: " + values.model + "\n",
       dropped.trace ? "workload:\n  # the trace that was dropped; it must lie beside this file\n  arrivals: {process: trace, file: " + JSON.stringify(dropped.trace.name) + "}\n" : workload());
   }
   function file_of(model, load) {
@@ -184,7 +184,14 @@ window.Planner = (function () {
   }
 
   // Answers ----------------------------------------------------------------------------------------------------------------
-  function say(words, alarm) { const s = $("plan-state"); if (s.textContent !== words) s.textContent = words; s.className = alarm ? "alarm" : ""; }
+  const passed = el("span", { "aria-hidden": "true" });  // seconds, which no screen reader need repeat
+  let spoken = "";
+  function say(words, alarm, seconds) {
+    const s = $("plan-state");
+    if (spoken !== words || passed.parentNode !== s) s.replaceChildren((spoken = words), passed);
+    passed.textContent = seconds ? seconds + " s" : "";
+    s.className = alarm ? "alarm" : "";
+  }
   let running = false, wanted = false;
   let early = null;  // what was asked before the page knew its lists
   function begin() {
@@ -206,12 +213,12 @@ window.Planner = (function () {
     while (wanted) {
       wanted = false;
       $("plan-answer").classList.add("stale");
-      say(answer ? "planning ..." : "the first plan takes a moment ...");
+      say(answer ? "planning ... " : "the first plan takes a moment ...");
       const file = plan_file(), question = body(question_file());
       const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
       early = null;
       began = asked.began;
-      const clock = setInterval(() => { if (!long()) return; say("planning ... " + Math.round((performance.now() - began) / 1000) + " s"); $("plan-stop").hidden = false; if (wanted) Ask.cancel(); }, 500);
+      const clock = setInterval(() => { if (!long()) return; say("planning ... ", false, Math.round((performance.now() - began) / 1000)); $("plan-stop").hidden = false; if (wanted) Ask.cancel(); }, 500);
       try {
         const { status, data } = await asked.answer.finally(() => { began = 0; clearInterval(clock); $("plan-stop").hidden = true; });
         if (wanted) continue;
@@ -253,6 +260,7 @@ window.Planner = (function () {
     $("plan-table").replaceChildren(...parts.filter((p) => p.table).flatMap((p) => [p.title ? el("h3", {}, p.title) : "", table_of(p.table)]));
     $("plan-command").textContent = parts.filter((p) => p.command).map((p) => p.lines.join("\n")).join("\n\n") || "no launch command";
     $("plan-now").replaceChildren(el("b", {}, head));
+    $("plan-notes").replaceChildren();
     for (const one of Object.values(plots)) one.card.hidden = true;
   }
   const is_services = (plan) => plan.kind === "services_plan";
@@ -369,6 +377,7 @@ window.Planner = (function () {
     plots.daycost.plot.show({ kind: "bar", horizontal: true, legend: false, labels: ways.map(([name]) => name), x: { title: "USD a day", min: 0 }, y: { categories: true }, sets: [{ label: "USD", color: "c0", data: ways.map(([, w]) => w.usd), names: ways.map(([, w]) => digits(w.usd)), ways, maxBarThickness: 30 }], tooltip: (item) => { const [name, w] = item.dataset.ways[item.dataIndex]; return [name + ": " + digits(w.usd) + " USD, " + digits(w.replica_hours) + " replica hours"]; } });
   }
 
+  const tokens = (mean) => String(Math.max(1, Math.round(mean)));
   /// What takes longer than the plan itself: the memory of the winner, percentiles against the load, a measured run.
   async function more(plan) {
     const w = plan.winner;
@@ -376,7 +385,7 @@ window.Planner = (function () {
     if (is_services(plan)) return;
     plots.load.card.hidden = plots.map.card.hidden = !w || !!dropped.trace || !!dropped.plan || w.mode !== "aggregated";
     if (!w || w.mode !== "aggregated") return;
-    const { status, data } = await Ask.post("estimate_document", body(scenario_file(w), { batch: "1" }));
+    const { status, data } = await Ask.post("estimate_document", body(scenario_file(w), { batch: "1", ...(dropped.plan || dropped.trace ? {} : { prompt_tokens: tokens(values.prompt), output_tokens: tokens(values.output) }) }));
     if (wanted) return;
     if (status === 200) memory(data.memory, w);
     if (dropped.bench) {
@@ -477,7 +486,7 @@ window.Planner = (function () {
     $("plan-gpus").setAttribute("role", "group");
     $("plan-gpus").setAttribute("aria-labelledby", "plan-gpus-label");
     form.addEventListener("submit", (event) => event.preventDefault());
-    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that no other of its GPU beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("day", "The fleet over the day", "Replicas by the hour, as many as needed and as an autoscaler has them, with the load."), plot("daycost", "Cost of the day", "As many replicas all day, switched by the clock, and autoscaled."), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
+    $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that no other load on that GPU beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("day", "The fleet over the day", "Replicas by the hour, as many as needed, and as an autoscaler runs them, with the load."), plot("daycost", "Cost of the day", "A fixed fleet, one switched by the clock, one autoscaled."), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
     $("plan-how").textContent = Plots.HOW;
     $("plan-stop").addEventListener("click", () => Ask.cancel());
     $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values } }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });

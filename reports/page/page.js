@@ -62,7 +62,7 @@
     return values.length > 0 && values.every((v) => v > 0);
   }
 
-  /// One list for each key that the lines hold. A value that no lines have together with the other keys' takes the nearest that have it.
+  /// One list for each key that the lines hold. A combination that was not run falls back to the most similar one.
   function choosers(figure, one, tools) {
     const { spec } = one, views = [spec, ...spec.views], lists = [];
     for (const view of spec.views) for (const name of ["x", "y"]) view[name].log = spec[name].log;
@@ -148,7 +148,8 @@
     table.parentElement.before(label);
   }
   if (typeof Chart === "undefined") return;
-  document.getElementById("how").textContent = Plots.HOW;
+  const how = document.getElementById("how");
+  if (how) how.textContent = Plots.HOW;
   const specs = JSON.parse(document.getElementById("charts").textContent);
   for (const spec of specs) {
     const figure = document.getElementById("chart-" + spec.id);

@@ -224,11 +224,12 @@ window.Plots = (function () {
         const sets = this.sets();
         if (!sets.length) return;
         const has = (set, index) => { const p = this.chart.data.datasets[set].data[index]; return p !== null && p !== undefined; };
-        let { set, index } = this.pinned || { set: sets[0], index: -1 };
-        if (step[0] || !sets.includes(set)) set = sets[(Math.max(0, sets.indexOf(set)) + step[0] + sets.length) % sets.length];
+        const first = !this.pinned;
+        let { set, index } = this.pinned || { set: sets[0], index: step[1] < 0 ? 0 : -1 };  // the first press takes the first point, or the last
+        if ((step[0] && !first) || !sets.includes(set)) set = sets[(Math.max(0, sets.indexOf(set)) + step[0] + sets.length) % sets.length];
         const count = this.chart.data.datasets[set].data.length;
         index = Math.min(index, count - 1);
-        for (let k = 0; k < count; ++k) { if (step[1] || k) index = (index + (step[1] || 1) + count) % count; if (has(set, index)) break; }
+        for (let k = 0; k < count; ++k) { if (step[1] || first || k) index = (index + (step[1] || 1) + count) % count; if (has(set, index)) break; }
         this.pin({ set, index: Math.max(0, index) });
       } else if (event.key === "Escape") { if (this.pinned) this.pin(null); else this.zoom({}); } else if (event.key === "+" || event.key === "=") this.zoom_about(0.7); else if (event.key === "-") this.zoom_about(1 / 0.7); else if (event.key === "0") this.zoom({}); else return;
       event.preventDefault();
@@ -237,7 +238,8 @@ window.Plots = (function () {
     pin(point) {
       this.pinned = point;
       const set = point && this.chart.data.datasets[point.set], element = set && this.chart.getDatasetMeta(point.set).data[point.index];
-      this.note.hidden = !element || !this.chart.isDatasetVisible(point.set) || !Number.isFinite(element.x) || !Number.isFinite(element.y);
+      const at = element ? element.getProps(["x", "y"], true) : {};  // where a point that moves will stand
+      this.note.hidden = !element || !this.chart.isDatasetVisible(point.set) || !Number.isFinite(at.x) || !Number.isFinite(at.y);
       if (this.note.hidden) { this.note.replaceChildren(); return; }
       const { controller } = this.chart.getDatasetMeta(point.set), said = controller.getLabelAndValue(point.index);
       const words = [].concat(this.spec.tooltip({ chart: this.chart, dataset: set, datasetIndex: point.set, dataIndex: point.index, parsed: controller.getParsed(point.index), raw: set.data[point.index], label: said.label, formattedValue: said.value }));
@@ -248,7 +250,7 @@ window.Plots = (function () {
       off.setAttribute("aria-label", "unpin");
       off.addEventListener("click", () => { this.pin(null); this.canvas.focus(); });
       this.note.replaceChildren(off, ...lines);
-      const a = this.chart.chartArea, x = Math.max(a.left, Math.min(a.right, element.x)), y = Math.max(a.top, Math.min(a.bottom, element.y)), right = x > (a.left + a.right) / 2;
+      const a = this.chart.chartArea, x = Math.max(a.left, Math.min(a.right, at.x)), y = Math.max(a.top, Math.min(a.bottom, at.y)), right = x > (a.left + a.right) / 2;
       this.note.style.left = right ? "" : x + 8 + "px";
       this.note.style.right = right ? this.box.clientWidth - x + 8 + "px" : "";
       this.note.style.top = Math.min(y + 6, this.box.clientHeight - this.note.offsetHeight) + "px";
@@ -297,7 +299,7 @@ window.Plots = (function () {
       const old = this.chart.data.datasets;
       this.chart.data.labels = spec.labels;
       // The same object moves its points; another one would fly in from the corner.
-      this.chart.data.datasets = spec.sets.map((set) => { const was = old.find((o) => (o.key ?? o.label) === (set.key ?? set.label)); return was ? Object.assign(was, { names: undefined }, set) : set; });
+      this.chart.data.datasets = spec.sets.map((set) => { const was = old.find((o) => (o.key ?? o.label) === (set.key ?? set.label)); return was && was !== set ? Object.assign(was, { names: undefined }, set) : set; });
       this.chart.options = this.options(spec);
       this.whole.hidden = !Object.keys(this.range).length;
       this.chart.update();

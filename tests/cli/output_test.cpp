@@ -113,7 +113,7 @@ TEST_CASE("gpus new: a slip of a unit is said, and a generation's constants are 
   };
   const std::string slip = made("--architecture hopper --bandwidth '3.9 GB/s' --bf16 '835 GFLOP/s'", Stream::kErr);
   CHECK(slip.find("warning: --bandwidth: ") != std::string::npos);
-  CHECK(slip.find("warning: --bf16: 177 times less than of any known part with hopper") != std::string::npos);
+  CHECK(slip.find("warning: --bf16: 177 times below every known hopper part") != std::string::npos);
   CHECK(slip.find("warning: --memory") == std::string::npos);
   const std::string cdna = "--architecture cdna4 --bandwidth '8 TB/s' --bf16 '2400 TFLOP/s' --fp8 '4800 TFLOP/s'";
   CHECK(made(cdna, Stream::kErr).find("warning") == std::string::npos);

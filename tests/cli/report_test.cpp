@@ -95,7 +95,7 @@ TEST_CASE("what is left out of a ranking is in the verdict, on the terminal as o
       "plan chat-70b --set 'search.gpus=[h100-sxm, mi355x]' --set 'search.tp=[4]' --set search.max_gpus=4 --set "
       "search.confidence=0 --set workload.requests=100 --set price=on_demand";
   const auto terminal = run_roofcast(command);
-  const std::size_t at = terminal.out.find("\n\nleft out of the ranking\n");
+  const std::size_t at = terminal.out.find("\n\nnotes\n");
   REQUIRE(at != std::string::npos);
   CHECK(terminal.out.find("mi355x", at) != std::string::npos);
   CHECK(run_roofcast(command, Stream::kErr).out.find("mi355x") == std::string::npos);  // said once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include <doctest/doctest.h>
@@ -285,6 +286,25 @@ TEST_CASE("a throughput curve goes through the estimate, and its knee has the mo
   }
   CHECK(found);
   CHECK(curve["knee_batch"] == knee);
+}
+
+TEST_CASE("a throughput curve has no batch beyond what the engine runs at a time, unless it is ideal") {
+  const char* const asked =
+      R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "engine": "llama-cpp", "batch": 64, "output_tokens": 64})";
+  const Json e = json_of(post("estimate", asked)), curve = json_of(post("throughput", asked));
+  const int running = e["batch"].get<int>() - e["waiting"].get<int>();
+  CHECK(running < 64);
+  CHECK(curve["batch"] == running);
+  std::vector<int> batches;
+  for (const Json& p : curve["points"]) batches.push_back(p["batch"].get<int>());
+  CHECK(std::adjacent_find(batches.begin(), batches.end(), std::greater_equal<>()) == batches.end());  // each once
+  CHECK(batches.back() == running);
+  CHECK(std::count(batches.begin(), batches.end(), curve["knee_batch"].get<int>()) == 1);
+  Json ideal = Json::parse(asked);
+  ideal["fidelity"] = "ideal";
+  const Json free = json_of(post("throughput", ideal.dump()));
+  CHECK(free["batch"] == 64);
+  CHECK(free["points"].back()["batch"] > 64);
 }
 
 TEST_CASE("the cache is full where one more token of each sequence does not fit") {

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -161,7 +163,7 @@ TEST_CASE("charts: a rung of a ladder stands on the last one that was kept") {
   CHECK(c.series[1].y == std::vector<double>{50, 30});
 }
 
-TEST_CASE("charts: a line of a sweep holds every key but one, and the page offers the other values") {
+TEST_CASE("charts: a line of a sweep holds all keys but two, and the page offers the other values") {
   Result r{.kind = ResultKind::kSweep};
   for (int gpu = 0; gpu < 3; ++gpu) {
     for (int prompt = 1; prompt <= 4; ++prompt) {
@@ -192,7 +194,69 @@ TEST_CASE("charts: a line of a sweep holds every key but one, and the page offer
       CHECK(view->series[gpu].y == std::vector<double>{first + 1, first + 2, first + 4});
     }
   }
-  CHECK(c.caption == " Drawn for prompt tokens " + c.at[0] + ".");
+  CHECK(c.caption == "Drawn for prompt tokens " + c.at[0] + ".");
+}
+
+namespace {
+
+/// GPUs by lengths of the output by two batches; `fits` says which points do.
+Result many_points(int gpus, int outputs, const std::function<bool(int gpu, int output)>& fits) {
+  Result r{.kind = ResultKind::kSweep};
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    for (int output = 1; output <= outputs; ++output) {
+      for (const int batch : {1, 2}) {
+        ResultPoint p;
+        p.keys = {{"gpu", fmt::format("g{}", gpu)},
+                  {"batch", std::to_string(batch)},
+                  {"output_tokens", std::to_string(output)}};
+        p.result = {{"ttft_ms", 1}, {"tpot_ms", 1}, {"output_tokens_per_s", 1}, {"fits", fits(gpu, output)}};
+        r.points.push_back(std::move(p));
+      }
+    }
+  }
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("charts: each view says how many of its own points do not fit") {
+  std::vector<Chart> out;
+  add_sweep_charts(many_points(3, 4, [](int gpu, int output) { return output != 3 || gpu == 0; }), out);
+  const Chart& c = chart(out, "tpot-sweep");
+  std::map<std::string, std::string> captions{{c.at[0], c.caption}};
+  for (const Chart& view : c.views) captions[view.at[0]] = view.caption;
+  REQUIRE(captions.size() == 4);
+  CHECK(captions["1"] == "Drawn for output tokens 1.");
+  CHECK(captions["3"] == "Drawn for output tokens 3. 4 points that do not fit are left out.");  // 2 GPUs, 2 batches
+}
+
+TEST_CASE("charts: of more combinations than can be chosen, the caption has the number") {
+  std::vector<Chart> out;
+  add_sweep_charts(many_points(2, 70, [](int, int) { return true; }), out);
+  const Chart& c = chart(out, "tpot-sweep");
+  CHECK(c.views.size() == 63);
+  CHECK(c.caption == fmt::format("Drawn for output tokens {}. 64 of 70 combinations can be chosen.", c.at[0]));
+}
+
+TEST_CASE("charts: of more speculations than lines can be drawn, an even selection is") {
+  Result r{.kind = ResultKind::kSweep};
+  for (int i = 0; i < 15; ++i) {
+    for (const int drafts : {0, 2}) {
+      ResultPoint p;
+      p.keys = {{"speculation.acceptance", fmt::format("0.{}", 10 + i)},
+                {"speculation.num_speculative_tokens", std::to_string(drafts)}};
+      p.result = {{"ttft_ms", 1}, {"tpot_ms", drafts == 0 ? 10 : 5}, {"output_tokens_per_s", 1}};
+      r.points.push_back(std::move(p));
+    }
+  }
+  std::vector<Chart> out;
+  add_sweep_charts(r, out);
+  const Chart& c = chart(out, "speculation");
+  CHECK(c.caption == "8 of 15 settings are drawn.");
+  REQUIRE(c.series.size() == 8);
+  CHECK(c.series.front().name.find("0.10") != std::string::npos);
+  CHECK(c.series.back().name.find("0.24") != std::string::npos);
+  CHECK(c.series.back().y == std::vector<double>{1, 2});
 }
 
 TEST_CASE("charts: the nearest deployment of a plan that found none is drawn against its limits, not ranked") {

@@ -14,6 +14,7 @@
 #include "sim/plan/power.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/condition.h"
+#include "sim/plan/search/instance_link.h"
 #include "sim/plan/search/plan_spec.h"
 #include "sim/plan/search/spares.h"
 #include "sim/plan/support.h"
@@ -311,11 +312,9 @@ class Reader {
       at->second = c;
   }
 
-  /// Per GPU, for caches between roles: as the plan says; else 0, which is each GPU's NIC. Instances that are part of a
-  /// host do not come with its NICs. Such H100s have 20 Gbit/s by instance at a provider that says so
-  /// (github.com/scaleway/docs-content, pages/gpu/reference-content/gpu-instances-bandwidth-overview.mdx, 2025-05-12).
+  /// Per GPU, for caches between roles: as the plan says; else 0, which is each GPU's NIC, or a share of an instance's
+  /// link where a part of a host is rented.
   BytesPerSecond link_of(const Candidate& prefill, const Candidate& decode) const {
-    constexpr BytesPerSecond kOfAnInstance{20e9 / 8};
     BytesPerSecond link = plan_.transfer_bandwidth;
     if (link > BytesPerSecond(0) || plan_.goal != PlanGoal::kCost) return link;
     for (const Candidate* role : {&prefill, &decode}) {
@@ -324,7 +323,7 @@ class Reader {
       if (quote == nullptr || quote->tier == "owned" || quote->tier == "given" ||
           quote->host >= d.gpu.node.gpus_per_node)
         continue;
-      const BytesPerSecond each = kOfAnInstance / static_cast<double>(quote->host);
+      const BytesPerSecond each = kLinkOfPartialHost / static_cast<double>(quote->host);
       link = link > BytesPerSecond(0) ? std::min(link, each) : each;
     }
     return link;
