@@ -26,6 +26,8 @@ struct PriceOffer {
 
 /// Every shipped offer, read once.
 std::span<const PriceOffer> price_offers();
+/// Of electricity, where nothing is said (configs/prices/us-electricity.yaml).
+double usual_usd_per_kwh();
 
 /// What a scenario's `price` asks for: a tier, `{tier, provider}`, or a machine of one's own, `{tier: owned,
 /// usd_per_gpu, years, residual, power, power_usage_effectiveness, usd_per_kwh, host}`.
