@@ -26,9 +26,11 @@ struct Objective {
 };
 
 std::vector<Objective> parse_objectives(ConfigReader in);
-/// Those that kinds of clients have of their own. Throws ConfigError for gaps between tokens (itl), which are not kept
-/// by kind.
+/// Those that kinds of clients have of their own.
 std::vector<Objective> objectives_of_clients(const WorkloadSpec& workload);
+/// Throws ConfigError for a limit on their gaps between tokens (itl): these are not kept by kind, so a plan cannot
+/// judge them. In a simulation the limit is one of single requests, on TPOT.
+void refuse_gaps_of_clients(const WorkloadSpec& workload);
 
 /// The samples that an objective limits, and the requests they are of.
 const Distribution& distribution_of(const Objective& objective, const ServingMetrics& metrics);

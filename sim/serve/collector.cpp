@@ -98,9 +98,15 @@ void Collector::on(const Worked& worked) {
   later_any_ = true;
 }
 
+void Collector::on(const Failed& failed) {
+  ++metrics_.failed, ++metrics_.too_long[static_cast<std::size_t>(failed.why)];
+  --open_;
+  if (!metrics_.clients.empty()) ++metrics_.clients[static_cast<std::size_t>(failed.client)].failed;
+}
+
 void Collector::on(const Cancelled& cancelled) {
-  const auto& [tokens, arrival, waited, end] = cancelled;
-  ++metrics_.cancelled, on(Failed{});
+  const auto& [client, tokens, arrival, waited, end] = cancelled;
+  ++metrics_.cancelled, on(Failed{client});
   metrics_.cancelled_tokens += tokens;
   const Seconds came = (arrival - begin_).seconds();
   const bool for_waiting = !waited || *waited * 2.0 > (end - arrival).seconds();

@@ -25,12 +25,12 @@ class Collector {
   void sent() { put(Sent{}); }
   void gap(SimTime gap, double weight) { put(Gap{gap, weight}); }
   void request(const RequestRecord& record) { put(record); }
-  void failed(TooLong why = TooLong::kNot) { put(Failed{why}); }
-  void lost() { ++metrics_.lost, failed(); }
-  void rejected(SimTime arrival) { put(Rejected{arrival}); }
+  void failed(int client, TooLong why = TooLong::kNot) { put(Failed{client, why}); }
+  void lost(int client) { ++metrics_.lost, failed(client); }
+  void rejected(int client, SimTime arrival) { put(Rejected{client, arrival}); }
   /// Given up by its client at `end`, with so many tokens; `waited` is empty where it never ran.
-  void cancelled(int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {
-    put(Cancelled{tokens, arrival, waited, end});
+  void cancelled(int client, int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {
+    put(Cancelled{client, tokens, arrival, waited, end});
   }
   void replied(SimTime at) { put(Replied{at}); }
   void step(const StepRecord& record) { put(record); }
@@ -67,13 +67,15 @@ class Collector {
     double weight;
   };
   struct Failed {
+    int client;
     TooLong why = TooLong::kNot;
   };
   struct Rejected {
+    int client;
     SimTime arrival;
   };
   struct Cancelled {
-    int tokens;
+    int client, tokens;
     SimTime arrival;
     std::optional<Seconds> waited;
     SimTime end;
@@ -116,9 +118,9 @@ class Collector {
     if (begun_ && g.weight > 0) metrics_.itl_ms.add(g.gap.milliseconds(), g.weight);
   }
   void on(const RequestRecord& record);
-  void on(const Failed& f) { ++metrics_.failed, --open_, ++metrics_.too_long[static_cast<std::size_t>(f.why)]; }
+  void on(const Failed& failed);
   void on(const Rejected& rejected) {
-    ++metrics_.rejected, on(Failed{});
+    ++metrics_.rejected, on(Failed{rejected.client});
     watch_.dropped((rejected.arrival - begin_).seconds());
   }
   void on(const Cancelled& cancelled);

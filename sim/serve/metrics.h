@@ -66,9 +66,10 @@ struct Objectives {
 
 /// One kind of clients.
 struct ClientMetrics {
-  std::int64_t completed = 0;
+  std::int64_t completed = 0, failed = 0;  ///< as of ServingMetrics
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
   Distribution ttft_ms, tpot_ms, e2el_ms;
+  double ended() const { return static_cast<double>(completed + failed); }
 };
 
 /// Adapters of the requests.

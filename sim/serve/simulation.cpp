@@ -226,19 +226,19 @@ void Simulation::send(const Request& request, SimTime now) {
   }
   if (live.counted) collector_.sent();
   if (!within_limit(live, now)) {  // a rate limit is no sign of overload
-    if (live.counted) ++collector_.metrics().rejected, collector_.failed();
+    if (live.counted) ++collector_.metrics().rejected, collector_.failed(live.client);
     return refuse(slot, now);
   }
   TooLong too_long = front_.too_long(live);
   if (too_long == TooLong::kNot && prefill_replicas_ > 0) too_long = decode_.too_long(live);
   if (too_long != TooLong::kNot) {
-    if (live.counted) collector_.failed(too_long);
+    if (live.counted) collector_.failed(live.client, too_long);
     return refuse(slot, now);
   }
   if (front_.replicas() == 0) return wait_for_replica(slot, now);
   Replica& replica = lane_ != nullptr ? at(lane_->replica) : front_.pick(request);
   if (options_.max_queue > 0 && replica.queued() >= static_cast<std::size_t>(options_.max_queue)) {
-    if (live.counted) collector_.rejected(now);
+    if (live.counted) collector_.rejected(live.client, now);
     return refuse(slot, now);
   }
   ++in_flight_;
@@ -434,7 +434,7 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
   collector_.replied(ended.delivered);
   if (r.cancelled) {
     const std::optional<Seconds> waited = r.started ? std::optional((r.scheduled - r.arrival).seconds()) : std::nullopt;
-    return collector_.cancelled(r.produced, r.arrival, waited, ended.delivered);
+    return collector_.cancelled(r.client, r.produced, r.arrival, waited, ended.delivered);
   }
   RequestRecord record{.id = r.id,
                        .arrival = r.arrival.seconds(),

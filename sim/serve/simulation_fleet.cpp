@@ -206,7 +206,7 @@ void Simulation::lose(int replica, SimTime now) {
     }
     if (r.counted) {
       collector_.replied(now);
-      collector_.lost();
+      collector_.lost(r.client);
     }
     const int session = r.session;
     if (!leave(slot, now, now)) user_goes_on(session, now, now);
@@ -279,7 +279,7 @@ bool Simulation::stops(int replica, SimTime now) {
 void Simulation::wait_for_replica(Slot slot, SimTime now) {
   LiveRequest& r = requests_[slot];
   if (options_.max_queue > 0 && gateway_.size() >= static_cast<std::size_t>(options_.max_queue)) {
-    if (r.counted) collector_.rejected(now);
+    if (r.counted) collector_.rejected(r.client, now);
     return refuse(slot, now);
   }
   ++in_flight_;

@@ -121,6 +121,7 @@ class Reader {
       throw ConfigError(plan_.space.scenario->mark,
                         "a plan finds prefill workers itself: 'modes: [disaggregated]' in place of 'disaggregation'");
     }
+    refuse_gaps_of_clients(*c.scenario.workload);
     take_objectives_of_workload(c.scenario);
     judge_together(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
