@@ -123,7 +123,9 @@ std::string link_text(const PlanAnswer& a) {
   const Disaggregation& apart = *c.scenario.serving.disaggregation;
   const std::string from = a.plan.transfer_bandwidth > BytesPerSecond(0) ? "the plan's 'transfer'"
                            : apart.bandwidth > BytesPerSecond(0)
-                               ? "20 Gbit/s by instance: parts of a host come without its NICs; 'transfer' sets another"
+                               ? "assumed: parts of a host come without its NICs, and Scaleway states 20 Gbit/s per "
+                                 "H100 instance; 'transfer' "
+                                 "sets another"
                                : "each GPU's NIC; 'transfer' sets another";
   const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart);
   return fmt::format("  caches move at {:.3g} GB/s per GPU ({})\n", link.base() / 1e9, from);

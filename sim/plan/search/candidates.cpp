@@ -316,7 +316,7 @@ class Reader {
   BytesPerSecond link_of(const Candidate& prefill, const Candidate& decode) const {
     constexpr BytesPerSecond kOfAnInstance{20e9 / 8};
     BytesPerSecond link = plan_.transfer_bandwidth;
-    if (link > BytesPerSecond(0) || plan_.goal != PlanGoal::kCost) return link;
+    if (link > BytesPerSecond(0)) return link;
     for (const Candidate* role : {&prefill, &decode}) {
       const Deployment& d = *role->scenario.deployment;
       const PriceQuote* quote = cheapest_bill(d, 1).decode.quote;
