@@ -125,8 +125,8 @@ std::string link_text(const PlanAnswer& a) {
   const std::string from = a.plan.transfer_bandwidth > BytesPerSecond(0) ? "the plan's 'transfer'"
                            : apart.bandwidth > BytesPerSecond(0)
                                ? fmt::format(
-                                     "{:g} Gbit/s by instance: parts of a host come without its NICs; 'transfer' sets "
-                                     "another",
+                                     "assumed: parts of a host come without its NICs, and Scaleway states {:g} Gbit/s "
+                                     "per H100 instance; 'transfer' sets another",
                                      kLinkOfPartialHost.base() * 8 / 1e9)
                                : "each GPU's NIC; 'transfer' sets another";
   const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart);

@@ -39,7 +39,7 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
     const Seconds value = observed(o, m);
     out.push_back({{"objective", o.name()},
                    {"limit_ms", o.limit.in(kMillisecond)},
-                   {"value_ms", sample_value(distribution_of(m, o.metric), value.in(kMillisecond))},
+                   {"value_ms", sample_value(distribution_of(o, m), value.in(kMillisecond))},
                    {"met", meets(o, m)}});
   }
   return out;
@@ -61,8 +61,7 @@ Json clients_json(const ServingMetrics& m, const Scenario& s) {
       line[fmt::format("mean_{}_ms", name)] = sample_value(*d, d->mean());
       line[fmt::format("p99_{}_ms", name)] = sample_value(*d, d->percentile(99));
     }
-    if (!s.serving.client_objectives.empty() && c.completed > 0)
-      line["good_share"] = c.good_requests / static_cast<double>(c.completed);
+    if (!s.serving.client_objectives.empty() && c.ended() > 0) line["good_share"] = c.good_requests / c.ended();
     out.push_back(std::move(line));
   }
   return out;
@@ -270,8 +269,7 @@ VerdictTable clients_table(const ServingMetrics& m, const Scenario& s) {
                           significant(c.ttft_ms.percentile(99)), significant(c.tpot_ms.mean()),
                           significant(c.tpot_ms.percentile(99))});
     if (!s.serving.client_objectives.empty())
-      table.rows.back().push_back(
-          c.completed > 0 ? fmt::format("{:.1f} %", 100 * c.good_requests / static_cast<double>(c.completed)) : "");
+      table.rows.back().push_back(c.ended() > 0 ? fmt::format("{:.1f} %", 100 * c.good_requests / c.ended()) : "");
   }
   table.in_all = m.clients.size();
   return table;

@@ -60,16 +60,24 @@ std::vector<Objective> objectives_of_clients(const WorkloadSpec& workload) {
     const WorkloadSpec& client = workload.clients[i];
     if (!client.objectives) continue;
     for (Objective& o : parse_objectives(ConfigReader(client.objectives, "objectives"))) {
-      if (o.metric == LatencyMetric::kItl)
-        throw ConfigError(client.objectives->mark,
-                          "objectives of one kind of clients limit its TTFT, TPOT and E2E latency, not single gaps: "
-                          "'tpot' in place of 'itl'");
       o.client = static_cast<int>(i);
       o.who = client.name.empty() ? fmt::format("clients[{}]", i) : client.name;
       out.push_back(std::move(o));
     }
   }
   return out;
+}
+
+void refuse_gaps_of_clients(const WorkloadSpec& workload) {
+  for (const WorkloadSpec& client : workload.clients) {
+    if (!client.objectives) continue;
+    for (const Objective& o : parse_objectives(ConfigReader(client.objectives, "objectives"))) {
+      if (o.metric == LatencyMetric::kItl)
+        throw ConfigError(client.objectives->mark,
+                          "in a plan, objectives of one kind of clients limit its TTFT, TPOT and E2E latency, not "
+                          "single gaps: 'tpot' in place of 'itl'");
+    }
+  }
 }
 
 const Distribution& distribution_of(const Objective& o, const ServingMetrics& m) {
@@ -97,7 +105,7 @@ bool serves_enough(const ServingMetrics& m, double goodput) {
 }
 
 bool meets(const Objective& o, const ServingMetrics& m) {
-  return serves_enough(m) && !m.load.saturated && observed(o, m) <= o.limit;
+  return serves_enough(m) && !m.load.saturated && requests_of(o, m) > 0 && observed(o, m) <= o.limit;
 }
 
 Objectives goodput_limits(const std::vector<Objective>& objectives, int client) {

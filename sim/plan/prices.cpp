@@ -28,9 +28,15 @@ PriceQuote owned_quote(ConfigReader& in) {
     usd = in.number("usd_per_gpu", kPositive) * (1 - residual) / (years * kHoursPerYear);
     who = "own";
   }
+  for (const auto& [key, other] : {std::pair{"power", "usd_per_kwh"}, {"usd_per_kwh", "power"}}) {
+    if (in.has(key) && !in.has(other))
+      in.fail(key, fmt::format("'{}' of an owned GPU needs '{}': electricity is the product of both", key, other));
+  }
   const double kilowatts =
       in.power("power", Watts{0}).value / 1e3 * in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
   const double electricity = kilowatts * in.number("usd_per_kwh", 0.0, kAtLeastZero);
+  if (usd + electricity <= 0)
+    in.fail("usd_per_kwh", "an owned GPU cannot be free: 'usd_per_gpu', or 'power' and 'usd_per_kwh' above 0");
   if (electricity <= 0) who = "own, without electricity";
   return {.tier = "owned",
           .provider = who,
@@ -64,6 +70,7 @@ std::vector<PriceOffer> read_offers() {
                               .region = in.text("region"),
                               .date = in.text("date"),
                               .source = in.text("source")};
+    in.ignore("usd_per_kwh");
     for (const ConfigTree& offer : in.list("offers")) offers.push_back(parse_offer(ConfigReader(offer), provider));
     in.finish();
   }
@@ -168,6 +175,11 @@ std::string known_tiers(const std::string& gpu) {
 std::span<const PriceOffer> price_offers() {
   static const std::vector<PriceOffer> offers = read_offers();
   return offers;
+}
+
+double usual_usd_per_kwh() {
+  const ConfigTree list = load_named("prices", "us-electricity", Mark{"prices", 0, 0});
+  return ConfigReader(list, "a price list").number("usd_per_kwh", kPositive);
 }
 
 PriceQuestion parse_price(const ConfigTree& tree) {

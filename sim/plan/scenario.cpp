@@ -548,6 +548,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
     objectives.insert(objectives.end(), own.begin(), own.end());
   }
   s.set_objectives(std::move(objectives));
+  std::erase_if(s.objectives, [](const Objective& o) { return o.client >= 0 && o.metric == LatencyMetric::kItl; });
   const bool forced = in.boolean("force_unsupported", false);
   const Mark mark = in.mark_of(in.has("engine") ? "engine" : "gpu");
   if (tree->find("lora") != nullptr)

@@ -117,9 +117,9 @@ void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions
   }
 }
 
-/// Where a plan writes objectives: its own, or those of a kind of clients.
+/// Where a plan writes objectives: its own (or its workload's, where it has none), or those of a kind of clients.
 struct Place {
-  int client = -1;  ///< by its place in the workload; -1: the plan's own
+  int client = -1;  ///< by its place in the workload; -1: of all requests
   ConfigTree objectives;
 };
 
@@ -132,8 +132,9 @@ ConfigTree workload_of(const PlanSpec& plan) {
 std::vector<Place> places_of(const PlanSpec& plan) {
   std::vector<Place> out;
   const ConfigTree* own = plan.space.scenario->find("objectives");
-  if (own != nullptr && *own) out.push_back({-1, *own});
   const ConfigTree workload = workload_of(plan);
+  if ((own == nullptr || !*own || (*own)->entries.empty()) && workload) own = workload->find("objectives");
+  if (own != nullptr && *own) out.push_back({-1, *own});
   const ConfigTree* clients = workload ? workload->find("clients") : nullptr;
   if (clients == nullptr || !*clients) return out;
   for (std::size_t i = 0; i < (*clients)->items.size(); ++i) {
@@ -148,6 +149,11 @@ PlanSpec with_objectives(const PlanSpec& plan, const Place& place, const ConfigT
   PlanSpec out = plan;
   if (place.client < 0) {
     out.space.scenario = with_value(plan.space.scenario, "objectives", objectives, "plan");
+    const ConfigTree whole = workload_of(plan);
+    if (!whole || whole->find("objectives") == nullptr) return out;
+    auto workload = std::make_shared<ConfigNode>(*whole);  // its own would stand in for an empty map
+    std::erase_if(workload->entries, [](const ConfigNode::Entry& e) { return e.key == "objectives"; });
+    out.space.scenario = with_value(out.space.scenario, "workload", workload, "plan");
     return out;
   }
   const ConfigTree workload = workload_of(plan);
@@ -181,8 +187,10 @@ std::optional<Seconds> relaxed(const Objective& o, const PlannedDeployment& foun
 /// Where no single limit stands in the way: all of them.
 void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const SearchOptions& options,
                Advice& advice) {
+  const std::vector<Place> places = places_of(plan);
+  if (places.empty()) return;
   PlanSpec free = plan;
-  for (const Place& place : places_of(plan)) free = with_objectives(free, place, make_map());
+  for (const Place& place : places) free = with_objectives(free, place, make_map());
   const auto found = answer_of(free, options);
   if (!found) return;
   std::string all;
@@ -268,6 +276,8 @@ std::string binding(const PlanResult& r, const PlanSpec& plan) {
   };
   const Verdict* worst = nullptr;
   for (const Verdict& v : result.verdicts) {
+    if (v.objective.client >= 0 && requests_of(v.objective, result.metrics) == 0)
+      return v.objective.name() + ", of which no request was completed";
     if (worst == nullptr || ratio(v) > ratio(*worst)) worst = &v;
   }
   const std::string queue = result.stationary ? "" : "the queue, which grows without end";

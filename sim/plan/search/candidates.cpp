@@ -124,6 +124,7 @@ class Reader {
       throw ConfigError(plan_.space.scenario->mark,
                         "a plan finds prefill workers itself: 'modes: [disaggregated]' in place of 'disaggregation'");
     }
+    refuse_gaps_of_clients(*c.scenario.workload);
     take_objectives_of_workload(c.scenario);
     judge_together(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
@@ -316,7 +317,7 @@ class Reader {
   /// link where a part of a host is rented.
   BytesPerSecond link_of(const Candidate& prefill, const Candidate& decode) const {
     BytesPerSecond link = plan_.transfer_bandwidth;
-    if (link > BytesPerSecond(0) || plan_.goal != PlanGoal::kCost) return link;
+    if (link > BytesPerSecond(0)) return link;
     for (const Candidate* role : {&prefill, &decode}) {
       const Deployment& d = *role->scenario.deployment;
       const PriceQuote* quote = cheapest_bill(d, 1).decode.quote;

@@ -302,7 +302,7 @@ std::string words_of(const Candidate& c) {
                      c.precision);
 }
 
-/// So many replicas all day.
+/// A fixed fleet for the whole day.
 void fix_fleet(const PlannedDeployment& p, int replicas, FleetPlan& out) {
   const double hours = out.length.in(kHour);
   out.static_replicas = replicas;
@@ -378,7 +378,13 @@ FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, PlanResult&
   for (; !settled[best]; best = best_day(days, sure)) {  // the fleet of all day is the one that is bought
     PlannedDeployment& p = result.ranked[best];
     settled[best] = 1;
-    sure[best] = settle_row(p, days[best].static_replicas, asked, pricers) ? 1 : 0;
+    bool holds = true;
+    for (int before = 0; holds && before != p.replicas;) {  // a day is of the row that is shown with it
+      before = p.replicas;
+      holds = settle_row(p, days[best].static_replicas, asked, pricers);
+      if (p.replicas != before) days[best] = plan_day(p, asked, plan, pricers);
+    }
+    sure[best] = holds ? 1 : 0;
     fix_fleet(p, p.replicas, days[best]);
   }
   result.at_limit = !sure[best];

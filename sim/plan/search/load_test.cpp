@@ -83,7 +83,10 @@ void set_pace(WorkloadSpec& w, const LoadTest& test) {
     return;
   }
   w.requests = static_cast<std::int64_t>(std::ceil(static_cast<double>(w.requests) * test.more_requests));
-  if (w.duration) w.duration = *w.duration * (test.more_requests / test.load);  // as many requests at every pace
+  // As many requests at every pace, and of a profile the same ones.
+  w.start = w.start / test.load;
+  if (w.duration) w.duration = *w.duration * (test.more_requests / test.load);
+  for (WorkloadSpec& client : w.clients) client.arrivals.profile_period = client.arrivals.profile_period / test.load;
 }
 
 WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
@@ -97,7 +100,7 @@ WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pr
       w.duration.reset();
       w.warmup_requests = static_cast<std::int64_t>(std::ceil(1.5 * flight));
       w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 3.0 * flight)));
-      // So few that they never meet: they do not meet either where they come often enough for a simulation to end.
+      // At so low a rate requests never overlap; a higher rate keeps the run short without changing that.
       w.arrivals.rate = std::max(w.arrivals.rate,
                                  PerSecond(static_cast<double>(w.requests + w.warmup_requests) / kLongestTest.base()));
       break;
@@ -181,7 +184,7 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
   Judgement out;
   for (const Objective& o : s.objectives) {
     Verdict v{.objective = o, .value = observed(o, metrics), .upper = upper_confidence(o, metrics)};
-    v.met = v.upper <= o.limit;
+    v.met = requests_of(o, metrics) > 0 && v.upper <= o.limit;
     out.within = out.within && v.met;
     out.worst_ratio = std::max(out.worst_ratio, v.upper / o.limit);
     out.verdicts.push_back(v);
@@ -192,10 +195,12 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
   out.goodput_low = lower_confidence(out.goodput, requests);
   for (std::size_t i = 0; i < metrics.clients.size() && !s.serving.client_objectives.empty(); ++i) {
     const ClientMetrics& c = metrics.clients[i];  // a kind that is rare must be served as well as the others
-    if (c.completed == 0) continue;
-    const double served = static_cast<double>(c.completed), share = c.good_requests / served;
+    const bool limited = std::any_of(s.objectives.begin(), s.objectives.end(),
+                                     [&](const Objective& o) { return o.client == static_cast<int>(i); });
+    if (c.ended() <= 0 && !limited) continue;
+    const double ended = std::max(1.0, c.ended()), share = c.good_requests / ended;
     out.goodput = std::min(out.goodput, share);
-    out.goodput_low = std::min(out.goodput_low, lower_confidence(share, served));
+    out.goodput_low = std::min(out.goodput_low, lower_confidence(share, ended));
   }
   if (s.goodput <= 0) return out;
   out.within = metrics.completed > 0 && out.goodput_low >= s.goodput;
@@ -206,8 +211,9 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
 bool LoadResult::held(const Scenario& s) const {
   if (cut || !stationary || metrics.completed == 0) return false;
   if (s.goodput > 0) return goodput >= s.goodput;
-  return serves_enough(metrics) &&
-         std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.value <= v.objective.limit; });
+  return serves_enough(metrics) && std::all_of(verdicts.begin(), verdicts.end(), [&](const Verdict& v) {
+           return requests_of(v.objective, metrics) > 0 && v.value <= v.objective.limit;
+         });
 }
 
 LoadResult test_load(const Scenario& s, const LoadTest& test, PricerPool& pricers) {

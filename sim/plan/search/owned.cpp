@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -26,10 +27,6 @@ ConfigTree without_owned(const ConfigTree& plan) {
   return with_value(plan, "search", search, kFile);
 }
 
-/// What industrial customers paid in the US in 2023 (EIA, average retail price of electricity; statista.com/statistics/
-/// 190680).
-constexpr double kUsdPerKwh = 0.0806;
-
 /// What a GPU at hand costs where nothing is said: it is paid for, so what its board draws.
 ConfigTree price_of_power(const ConfigTree& gpu, const ConfigTree& search) {
   const GpuSpec spec = parse_gpu_spec(ConfigReader(resolve_named("hardware", gpu), "a GPU"));
@@ -37,7 +34,7 @@ ConfigTree price_of_power(const ConfigTree& gpu, const ConfigTree& search) {
   return make_map({{"tier", {}, make_scalar("owned")},
                    {"power", {}, make_scalar(fmt::format("{} W", spec.board_power.value))},
                    {"power_usage_effectiveness", {}, overhead != nullptr ? *overhead : make_scalar("1")},
-                   {"usd_per_kwh", {}, make_scalar(fmt::format("{}", kUsdPerKwh))},
+                   {"usd_per_kwh", {}, make_scalar(fmt::format("{}", usual_usd_per_kwh()))},
                    {"host", {}, make_scalar("1")}});
 }
 
@@ -58,7 +55,7 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   std::erase_if(gpu->entries, [](const ConfigNode::Entry& entry) { return entry.key == "available"; });
   ConfigTree price = owned.tree("price");
   const bool figures = price && (price->find("usd_per_gpu") != nullptr || price->find("usd_per_kwh") != nullptr);
-  if (figures && price->find("host") == nullptr)  // they are there: no whole machine is bought for one
+  if (figures && price->find("host") == nullptr)  // already bought: priced one GPU at a time
     price = with_value(price, "host", make_scalar("1"), kFile);
   if (price && gpu->find("price") != nullptr)
     throw ConfigError(price->mark, "owned GPUs have a 'price' of their own already: leave out one of the two");
@@ -144,12 +141,14 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
                  make_scalar(users ? fmt::format("{:.0f}", std::ceil(remains)) : fmt::format("{} /s", remains)), kFile);
   if (asked.goal == PlanGoal::kCost) {  // shares are of whole replicas: they need not save one
     const PlanResult all = search_capacity(asked, options), more = search_capacity(parse_plan(rest), options);
-    const double with = more.ranked.empty() ? 0 : share.planned.usd_per_hour() + more.ranked.front().usd_per_hour();
-    if (!all.ranked.empty() && with > all.ranked.front().usd_per_hour() * (1 + 1e-9))
-      return OwnedPlan{
-          .share = std::nullopt,
-          .rest = without_owned(plan),
-          .note = fmt::format("the owned GPUs stay idle: at {} the whole would cost {:.2f} USD/h", cost, with)};
+    const double with = more.ranked.empty() ? std::numeric_limits<double>::infinity()
+                                            : share.planned.usd_per_hour() + more.ranked.front().usd_per_hour();
+    if (!all.ranked.empty() && with > all.ranked.front().usd_per_hour() * (1 + 1e-9)) {
+      const std::string why = more.ranked.empty()
+                                  ? "the search has no answer for the load that they leave, but one for the whole"
+                                  : fmt::format("at {} the whole would cost {:.2f} USD/h", cost, with);
+      return OwnedPlan{.share = std::nullopt, .rest = without_owned(plan), .note = "the owned GPUs stay idle: " + why};
+    }
   }
   return OwnedPlan{.share = std::move(share), .rest = std::move(rest)};
 }

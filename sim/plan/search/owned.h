@@ -18,10 +18,9 @@ struct OwnedShare {
 /// take the highest load that they hold within the objectives and with the plan's confidence, at most what is offered.
 /// A router that gives every replica a share by what it holds splits a random load into random loads, so each part is
 /// simulated by itself. Where they carry all, the plan is of them alone. They cost what `price` says, of a GPU or of
-/// all
-/// (`owned: {price: {tier: owned, ...}}`), else their electricity; they stay idle where that makes the whole dearer.
-/// Nothing where no GPUs are at hand. Throws ConfigError where they hold nothing, and for loads that are not a steady
-/// rate or users.
+/// all (`owned: {price: {tier: owned, ...}}`), else their electricity; they stay idle where that makes the whole
+/// dearer, or where what remains has no answer by itself. Nothing where no GPUs are at hand. Throws ConfigError where
+/// they hold nothing, and for loads that are not a steady rate or users.
 struct OwnedPlan {
   std::optional<OwnedShare> share;  ///< none: they carry all
   ConfigTree rest;                  ///< the plan without `owned`, for the load that remains

@@ -41,6 +41,7 @@ void plan_growth(PlanAnswer& answer) {
     put_first(answer.result, answer.growth.front().row, answer.plan);
     answer.result.at_limit = !sure;
   }
+  answer.growth = growth_paths(answer.plan, answer.result, elsewhere);  // of the rows as they are now
 }
 
 }  // namespace

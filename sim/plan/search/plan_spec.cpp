@@ -141,7 +141,7 @@ std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
   return out;
 }
 
-/// Of engines that split a model by layers alone, pp is searched where neither is given.
+/// Engines that split models only by layers search pp unless tp or pp is given.
 bool splits_by_layers(const ConfigTree& scenario, const ConfigReader& in) {
   if (in.has("engines") || in.has("tp")) return false;
   const ConfigTree* engine = scenario->find("engine");

@@ -105,7 +105,7 @@ class Sizer {
     }
     return true;
   }
-  /// The fewest steps, `here` at the most, at which as many draws as asked for hold; `here` is known to do.
+  /// The fewest steps, `here` at the most, at which as many draws as asked for hold; `here` is known to hold.
   int fewest_down_from(int here, double confidence) {
     while (here > 0 && holds_in_enough(here - 1, confidence)) --here;
     return here;
@@ -410,12 +410,16 @@ void load_whole_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pri
 bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, PricerPool& pricers) {
   constexpr int kMostSteps = 32;
   if (replicas > p.replicas) {
-    const bool whole = p.tested.replicas == p.replicas;
-    p.replicas = replicas;
-    if (whole) p.tested = p.fleet();
-    p.spare = spares_of(plan, p.candidate, replicas);
-    p.weighed = false;
-    forecast(p, pricers);
+    PlannedDeployment larger = p;
+    larger.replicas = replicas;
+    larger.spare = spares_of(plan, p.candidate, replicas);
+    if (!p.candidate.affords(larger.fleet(), larger.spare)) return false;
+    if (p.tested.replicas == p.replicas) larger.tested = larger.fleet(), larger.held = 0;  // not sought of this fleet
+    larger.weighed = false;
+    forecast(larger, pricers);
+    larger.confirmed = larger.result.met;
+    if (!within_power(larger, plan)) return false;
+    p = std::move(larger);
   }
   if (!p.probability) return true;
   if (!p.weighed) weigh_objectives(p, plan, pricers);
@@ -501,7 +505,8 @@ void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, Pr
     if (step < 0) continue;
     PlannedDeployment fleet = sizer.at(step);
     // Draws next to each other in the order of harm may hold in the other order: what is surer is never smaller.
-    if (asked ? smaller(fleet, p) : smaller(p, fleet)) fleet = p;
+    const bool holds = p.probability && *p.probability >= confidence - 1e-9;
+    if (asked ? smaller(fleet, p) : holds && smaller(p, fleet)) fleet = p;
     p.safer.push_back(safer_fleet(fleet, confidence));
   }
 }

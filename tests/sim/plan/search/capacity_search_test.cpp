@@ -451,7 +451,7 @@ TEST_CASE("plan: no point of a frontier is worse than another one in both of its
   CHECK(frontier_objective(r.candidates.front().scenario)->name() == "ttft_p90");
 }
 
-TEST_CASE("plan: a load costs the same in the ranking and on the frontier, which each GPU has its own of") {
+TEST_CASE("plan: a load costs the same in the ranking and on the frontier, and each GPU has its own frontier") {
   const PlanSpec plan = plan_of(kChat + "search: {gpus: [h100-sxm, l40s], max_gpus: 8, tp: [1, 2]}");
   const PlanResult r = search_capacity(plan, {.confirm = false});
   std::size_t compared = 0;

@@ -138,7 +138,8 @@ TEST_CASE("pairs: mixed GPUs, roles of their own, counts of workers") {
 TEST_CASE("pairs: spares of both roles are paid for") {
   const PlanSpec plan = plan_of(
       kService +
-      "search: {gpus: [h100-sxm], max_gpus: 8, tp: [1], modes: [disaggregated], goal: gpus, spare_replicas: 1}");
+      "search: {gpus: [h100-sxm], max_gpus: 8, tp: [1], modes: [disaggregated], transfer: {bandwidth: 50 GB/s}, goal: "
+      "gpus, spare_replicas: 1}");
   const PlanResult found = search_capacity(plan);
   REQUIRE(!found.ranked.empty());
   const PlannedDeployment& w = found.ranked.front();
