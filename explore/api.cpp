@@ -13,6 +13,7 @@
 #include "reports/estimate_report.h"
 #include "reports/html_text.h"
 #include "reports/question.h"
+#include "sim/plan/steady_load.h"
 
 namespace roofcast::explore {
 namespace {
@@ -95,7 +96,7 @@ std::string index_text() {
     out["endpoints"].push_back(std::move(entry));
   };
   for (const CatalogEntry& entry : kCatalog) add(entry.path, entry.help, nullptr);
-  add("estimate", "what `roofcast estimate --format json` prints, without `steady`", &kNoKeys);
+  add("estimate", "what `roofcast estimate --format json` prints", &kNoKeys);
   for (const Endpoint& endpoint : kEndpoints) add(endpoint.path, endpoint.help, &endpoint.keys());
   for (const DocumentEndpoint& endpoint : kDocuments) add(endpoint.path, endpoint.help, nullptr);
   return dumped(out);
@@ -114,7 +115,8 @@ Query query_of(const ApiRequest& request) {
 ApiAnswer estimate_answer(const Query& query) {
   check_keys(query, kNoKeys);
   const Setup setup = read_setup(query);
-  const Estimate e = estimate(setup.scenario.deployment, setup.request);
+  Estimate e = estimate(setup.scenario.deployment, setup.request);
+  e.steady = steady_load(setup.scenario.deployment, setup.request);
   const Json question = reports::question_json(setup.tree, setup.fidelity, setup.request);
   return {.body = reports::estimate_report(e, setup.deployment(), "json", question),
           .headers = {{"Roofcast-Command", setup.command}}};

@@ -109,9 +109,11 @@ void say_parts_left_out(HfConfig& in, ModelSpec& model) {
 void add_tower(HfConfig& in, ModelSpec& model, const char* config, const std::optional<EncoderSpec>& encoder,
                const std::string& unknown) {
   const ConfigTree* written = part_with_towers(in.outer().whole())->find(config);
-  if (written == nullptr || !*written || (*written)->kind != ConfigNode::Kind::kMap) return;
+  const bool apart = written != nullptr && *written && (*written)->kind == ConfigNode::Kind::kMap;
+  if (!apart && !encoder) return;
   const double parameters = encoder ? encoder_parameters(*encoder) : tower_parameters(in, config);
   model.extra_parameters += parameters;
+  if (!apart) return;  // Whisper's encoder is a part of the model
   const char* tower = std::string_view(config) == "audio_config" ? "audio tower" : "vision tower";
   const std::string size = parameters > 0
                                ? fmt::format("about {:.2f} B parameters in memory, no work for text", parameters / 1e9)

@@ -17,6 +17,7 @@
 #include "reports/simulation_report.h"
 #include "reports/sweep_report.h"
 #include "sim/plan/measured/comparison.h"
+#include "sim/plan/steady_load.h"
 #include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
@@ -36,7 +37,9 @@ Scenario scenario(const std::string& more = "}") { return read_scenario(tree(mor
 std::string estimate_text(const Scenario& s) {
   EstimateRequest request;
   request.speculation = s.serving.speculation;
-  return estimate_report(estimate(s.deployment, request), *s.deployment, "json");
+  Estimate e = estimate(s.deployment, request);
+  e.steady = steady_load(s.deployment, request);
+  return estimate_report(e, *s.deployment, "json");
 }
 
 std::string simulation_text(const Scenario& s) {
@@ -137,12 +140,11 @@ TEST_CASE("schema: an estimate and a simulation hold every declared key") {
 }
 
 TEST_CASE("schema: a sweep's points hold the metrics of their kind of run") {
-  CHECK(absent_of(sweep_text("estimate"), ResultKind::kSweep) ==
-        Groups{"points[].result.cancelled", "points[].result.duration", "points[].result.saturated",
-               "points[].result.mean_ttft_ms", "points[].result.reason", "points[].result.objectives_met",
-               "points[].error"});
-  CHECK(absent_of(sweep_text("simulate"), ResultKind::kSweep) ==
-        Groups{"points[].result.ttft_ms", "points[].result.reason", "points[].error"});
+  CHECK(words(absent_of(sweep_text("estimate"), ResultKind::kSweep)) ==
+        "points[].result.cancelled points[].result.duration points[].result.saturated points[].result.mean_ttft_ms "
+        "points[].result.reason points[].result.waiting points[].result.objectives_met points[].error");
+  CHECK(words(absent_of(sweep_text("simulate"), ResultKind::kSweep)) ==
+        "points[].result.ttft_ms points[].result.reason points[].result.waiting points[].error");
 }
 
 TEST_CASE("schema: plans, a ladder and a comparison hold every declared key") {
