@@ -48,6 +48,15 @@ bool is_open(const WorkloadSpec& w) {
   return w.arrivals.process != Process::kClosedLoop && w.arrivals.process != Process::kAllAtOnce;
 }
 
+/// Of the rate at which so many requests come: the gaps are drawn, and those of a measured run are others.
+LogSpread arrivals_spread(const WorkloadSpec& w, double requests) {
+  using Process = ArrivalSpec::Process;
+  const Process process = w.arrivals.process;
+  const double cv = process == Process::kPoisson ? 1.0 : process == Process::kGamma ? w.arrivals.cv : 0.0;
+  const double half = kNinetyPercent * cv / std::sqrt(std::max(1.0, requests));
+  return {-half, half};
+}
+
 /// Users without a pause: so many requests are in flight all the time.
 bool in_closed_loop(const WorkloadSpec& w) {
   return w.arrivals.process == ArrivalSpec::Process::kClosedLoop && w.arrivals.think_time <= Seconds(0);
@@ -127,15 +136,18 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
     const LogSpread kernels{std::min(0.0, quantile(steps, 0.05)), std::max(0.0, quantile(steps, 0.95))};
     const LogSpread all = together(kernels, spread_of("mean_tpot_ms", system, scenario.serving.speculation));
     slow = metrics_at(scenario, pricers, all.high);
-    if (metrics.load.saturated) fast = metrics_at(scenario, pricers, all.low);
+    fast = metrics_at(scenario, pricers, all.low);
   }
   std::vector<MetricInterval> out;
   for (const auto& [metric, value] : list) {
     if (!has_interval(metric) || std::get<double>(value) == 0) continue;  // 0: no sample, as TPOT of single tokens
     const double predicted = std::get<double>(value);
     if (metric.ends_with("_throughput") && open) {
-      out.push_back({metric, std::min(predicted, number_of(slow, metric, predicted)),
-                     std::max(predicted, number_of(fast, metric, predicted))});
+      const LogSpread served{std::min(0.0, std::log(number_of(slow, metric, predicted) / predicted)),
+                             std::max(0.0, std::log(number_of(fast, metric, predicted) / predicted))};
+      const LogSpread all =
+          together(served, arrivals_spread(*scenario.workload, static_cast<double>(metrics.completed)));
+      out.push_back({metric, predicted * std::exp(all.low), predicted * std::exp(all.high)});
       continue;
     }
     // Users in flight stay as many: by Little's law they get through as their stay gets shorter.

@@ -313,11 +313,11 @@ class Reader {
       at->second = c;
   }
 
-  /// Per GPU, for caches between roles: as the plan says; else 0, which is each GPU's NIC, or a share of an instance's
-  /// link where a part of a host is rented.
+  /// Per GPU, for caches between roles: as the plan says; else 0, which is each GPU's NIC, or, where the bill decides
+  /// and a part of a host is rented, a share of an instance's link.
   BytesPerSecond link_of(const Candidate& prefill, const Candidate& decode) const {
     BytesPerSecond link = plan_.transfer_bandwidth;
-    if (link > BytesPerSecond(0)) return link;
+    if (link > BytesPerSecond(0) || plan_.goal != PlanGoal::kCost) return link;
     for (const Candidate* role : {&prefill, &decode}) {
       const Deployment& d = *role->scenario.deployment;
       const PriceQuote* quote = cheapest_bill(d, 1).decode.quote;
