@@ -12,8 +12,8 @@
 #include "reports/table.h"
 #include "reports/verdict.h"
 #include "sim/plan/acceptance.h"
+#include "sim/plan/front_end_load.h"
 #include "sim/plan/prices.h"
-#include "sim/plan/steady_rate.h"
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
 

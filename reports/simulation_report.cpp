@@ -14,6 +14,7 @@
 #include "reports/verdict.h"
 #include "sim/plan/failures.h"
 #include "sim/plan/fleet_cost.h"
+#include "sim/plan/front_end_load.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/sample_value.h"
 #include "sim/plan/steady_rate.h"
@@ -157,32 +158,8 @@ void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
   out["p99_queue_ms"] = sample_value(m.queue_ms, m.queue_ms.percentile(99));
 }
 
-/// What a front end's servers take for a prompt of the mean length.
-Seconds intake_of(const ServingMetrics& m, const Scenario& s) {
-  const auto& apart = s.serving.disaggregation;
-  const HostCosts& host = (apart ? *apart->prefill : *s.deployment).engine.host;
-  const double prompt = m.completed > 0 ? m.input_tokens / static_cast<double>(m.completed) : 0.0;
-  return host.request_time + host.prompt_token_time * (prompt * (s.workload ? s.workload->prompt_text : 1.0));
-}
-
-/// Shares of the time for which front ends sent tokens, and took in the prompts that were answered or given up.
-struct FrontEndShares {
-  double sending = 0, intake = 0;
-  double busier() const { return std::max(sending, intake); }
-};
-
-FrontEndShares front_end_shares(const ServingMetrics& m, const Scenario& s) {
-  const double time = m.duration.base();
-  if (time <= 0) return {};
-  const auto& apart = s.serving.disaggregation;
-  const double senders = m.replica_seconds > 0 ? m.replica_seconds : time * s.serving.replicas;
-  const double takers = !apart                          ? senders
-                        : m.prefill_replica_seconds > 0 ? m.prefill_replica_seconds
-                                                        : time * apart->prefill_replicas;
-  const Deployment& taker = apart ? *apart->prefill : *s.deployment;
-  const double taken_in =
-      static_cast<double>(m.completed + m.cancelled) * intake_of(m, s).base() / taker.engine.front_ends(taker.sharding);
-  return {.sending = std::min(1.0, m.front_end_seconds / senders), .intake = std::min(1.0, taken_in / takers)};
+FrontEndLoad front_end_load(const ServingMetrics& m, const Scenario& s) {
+  return roofcast::front_end_load(m, *s.deployment, s.serving, s.workload ? s.workload->prompt_text : 1.0);
 }
 
 double cache_waste(const ServingMetrics& m) { return std::max(0.0, 1.0 - m.kv_filled / m.kv_held); }
@@ -208,7 +185,7 @@ Json adapters_json(const AdapterMetrics& a) {
 /// What the GPUs and their caches did.
 void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
-  out["front_end_utilization"] = front_end_shares(m, s).busier();
+  out["front_end_utilization"] = front_end_load(m, s).busier();
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
   if (m.kv_held > 0) out["kv_cache_waste"] = cache_waste(m);
   out["padding_share"] = padding_share(m);
@@ -385,13 +362,13 @@ void add_gpu_lines(const Json& json, Lines& lines) {
 
 /// Where it is busy nearly all of the time it is what binds, and what would help is said.
 std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
-  const FrontEndShares share = front_end_shares(m, s);
+  const FrontEndLoad share = front_end_load(m, s);
   if (share.busier() < kFrontEndBinds) return "";
   const auto& apart = s.serving.disaggregation;
   const bool intake = share.intake > share.sending;
   const Deployment& d = intake && apart ? *apart->prefill : *s.deployment;
   const int servers = d.engine.front_ends(d.sharding);
-  const Seconds each = intake ? intake_of(m, s) : streaming_time(d.engine);
+  const Seconds each = intake ? share.prompt : streaming_time(d.engine);
   return fmt::format(
       "busy {:.0f} %{}: it binds, not the GPUs. {} {} for a {}; engine.api_servers sets how many there are",
       100 * share.busier(), intake ? " taking in prompts" : "",

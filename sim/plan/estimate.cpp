@@ -15,6 +15,7 @@
 #include "sim/serve/scheduler.h"
 #include "sim/step/memory_sum.h"
 #include "sim/step/region.h"
+#include "sim/step/streaming.h"
 
 namespace roofcast {
 namespace {
@@ -179,7 +180,7 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
 /// first, unless that takes longer. A front end of several servers takes in so many at a time.
 Seconds through_front_end(const Deployment& d, const EstimateRequest& r, Seconds prefill) {
   const HostCosts& host = d.engine.host;
-  const Seconds intake = host.request_time + host.prompt_token_time * static_cast<double>(r.prompt_tokens);
+  const Seconds intake = intake_time(d.engine, r.prompt_tokens);
   const Seconds each = prefill / static_cast<double>(r.batch);
   const Seconds between = intake / static_cast<double>(d.engine.front_ends(d.sharding));
   return host.request_latency + intake + each + std::max(between, each) * (r.batch - 1.0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sim/plan/front_end_load.h"
 #include "sim/plan/steady_rate.h"
 #include "sim/serve/simulation.h"
 
@@ -52,10 +53,7 @@ SteadyLoad steady_load(const std::shared_ptr<const Deployment>& deployment, cons
   }
   steady.tpot = Seconds(m.tpot_ms.mean() * 1e-3);
   steady.output_tokens_per_s = r.replicas * steady_output_rate(loop, m);
-  const EngineSpec& e = deployment->engine;
-  const double intake = (e.host.request_time + e.host.prompt_token_time * r.prompt_tokens).base();
-  const double taken_in = static_cast<double>(m.completed) * intake / e.front_ends(deployment->sharding);
-  steady.front_end_share = std::min(1.0, std::max(m.front_end_seconds, taken_in) / m.duration.base());
+  steady.front_end_share = front_end_load(m, *deployment, options).busier();
   return steady;
 }
 

@@ -6,9 +6,6 @@
 
 namespace roofcast {
 
-/// Share of its time from which on a front end binds: tokens queue up.
-inline constexpr double kFrontEndBinds = 0.8;
-
 /// Output tokens per second while every user of a closed loop waits for an answer or thinks: by Little's law users x
 /// tokens / (latencies + pauses), summed over the requests. Unlike the throughput of the whole run it does not count
 /// how the run begins and ends. 0 of other loads.

@@ -1,5 +1,5 @@
 #pragma once
-// What it costs a front end to send tokens to clients.
+// What it costs a front end to take in prompts, and to send tokens to clients.
 
 #include <algorithm>
 
@@ -12,6 +12,11 @@ namespace roofcast {
 /// overhead"); vLLM, docs of --stream-interval ("reduces host overhead").
 inline Seconds streaming_time(const EngineSpec& engine) {
   return engine.host.token_time / std::max(1, engine.postprocess_workers) / std::max(1, engine.stream_interval);
+}
+
+/// Time of one server of the front end per prompt, to receive and tokenize it.
+inline Seconds intake_time(const EngineSpec& engine, double prompt_tokens) {
+  return engine.host.request_time + engine.host.prompt_token_time * prompt_tokens;
 }
 
 }  // namespace roofcast

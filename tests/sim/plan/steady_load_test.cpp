@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sim/plan/front_end_load.h"
 #include "sim/plan/scenario.h"
-#include "sim/plan/steady_rate.h"
 
 using namespace roofcast;
 
