@@ -494,6 +494,8 @@ void Scenario::set_objectives(std::vector<Objective> wanted) {
   objectives = std::move(wanted);
   serving.objectives = goodput_limits(objectives);
   serving.client_objectives = client_limits(objectives, workload ? workload->clients.size() : 0);
+  // The gaps of a kind of clients limit its single requests alone: they are not kept by kind.
+  std::erase_if(objectives, [](const Objective& o) { return o.client >= 0 && o.metric == LatencyMetric::kItl; });
 }
 
 Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs, LoadIs load) {
@@ -548,7 +550,6 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
     objectives.insert(objectives.end(), own.begin(), own.end());
   }
   s.set_objectives(std::move(objectives));
-  std::erase_if(s.objectives, [](const Objective& o) { return o.client >= 0 && o.metric == LatencyMetric::kItl; });
   const bool forced = in.boolean("force_unsupported", false);
   const Mark mark = in.mark_of(in.has("engine") ? "engine" : "gpu");
   if (tree->find("lora") != nullptr)
