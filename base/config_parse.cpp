@@ -44,7 +44,8 @@ class Places {
 
   Mark at(const yaml_mark_t& mark) {
     if (!has_lines_) return Mark{path_};
-    if (ascii_ && mark.index < text_.size()) return Mark{path_, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
+    if (ascii_ && mark.index < text_.size())
+      return Mark{path_, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
     go_to(mark.index);
     return Mark{path_, line_, static_cast<int>(byte_ - line_begin_) + 1};
   }

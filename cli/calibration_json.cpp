@@ -7,7 +7,9 @@
 namespace roofcast::cli {
 namespace {
 
-reports::Json or_null(const std::optional<double>& value) { return value ? reports::Json(*value) : reports::Json(nullptr); }
+reports::Json or_null(const std::optional<double>& value) {
+  return value ? reports::Json(*value) : reports::Json(nullptr);
+}
 
 }  // namespace
 

@@ -54,8 +54,8 @@ TEST_CASE("support: what cannot run is refused with its reason") {
 
 TEST_CASE("support: who swaps what it preempts") {
   const auto with = [](const char* engine, const char* more) {
-    return refusal(fmt::format(
-        "{{model: llama-3.1-8b, gpu: h100-sxm, engine: {{name: {}, preemption: swap}}{}}}", engine, more));
+    return refusal(
+        fmt::format("{{model: llama-3.1-8b, gpu: h100-sxm, engine: {{name: {}, preemption: swap}}{}}}", engine, more));
   };
   const char* apart = ", disaggregation: {prefill: {engine: sglang}}";
   CHECK(with("vllm@0.7", "") == "");
