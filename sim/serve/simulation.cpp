@@ -24,6 +24,11 @@ constexpr Seconds kRefusal = kMillisecond;
 /// Share of the requests by which the last of a load that changes by itself may be behind without being too much.
 constexpr double kBurst = 0.05;
 
+/// When a turn came that was held back; of others, when they were sent. To be asked once.
+SimTime came(std::optional<TurnOrder>& turns, const LiveRequest& r, SimTime sent) {
+  return turns ? turns->came(r.id, sent) : sent;
+}
+
 /// Whether requests come by a clock and some of them are turns of conversations. A trace keeps the times of its file.
 bool has_open_sessions(const WorkloadSpec& workload) {
   const auto has = [](const WorkloadSpec& w) { return w.turns > 1 && w.arrivals.rate > PerSecond(0); };
@@ -238,7 +243,8 @@ void Simulation::send(const Request& request, SimTime now) {
   if (front_.replicas() == 0) return wait_for_replica(slot, now);
   Replica& replica = lane_ != nullptr ? at(lane_->replica) : front_.pick(request);
   if (options_.max_queue > 0 && replica.queued() >= static_cast<std::size_t>(options_.max_queue)) {
-    if (live.counted) collector_.rejected(live.client, now);
+    const SimTime due = came(turns_, live, now);
+    if (live.counted) collector_.rejected(live.client, due);
     return refuse(slot, now);
   }
   ++in_flight_;
@@ -251,6 +257,7 @@ void Simulation::send(const Request& request, SimTime now) {
 
 void Simulation::refuse(Slot slot, SimTime now) {
   const int session = requests_[slot].session;
+  came(turns_, requests_[slot], now);
   requests_.remove(slot);
   if (closed()) events_.push(now + SimTime::of(kRefusal), Kind::kUser, session, users_);
   if (turns_ && session >= 0) events_.push(now + SimTime::of(kRefusal), Kind::kTurn, session);
@@ -429,10 +436,10 @@ bool Simulation::family_goes_on(const LiveRequest& r, const Replica::Ended& ende
 
 void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) {
   check_stopped();
+  const SimTime due = came(turns_, r, r.arrival);
   if (!r.counted) return;
   if (Watch* watch = current_watch()) ++watch->requests;
   collector_.replied(ended.delivered);
-  const SimTime due = turns_ ? turns_->came(r.id, r.arrival) : r.arrival;
   if (r.cancelled) {
     const std::optional<Seconds> waited = r.started ? std::optional((r.scheduled - due).seconds()) : std::nullopt;
     return collector_.cancelled(r.client, r.produced, due, waited, ended.delivered);

@@ -1,4 +1,6 @@
 #pragma once
+// Caches without blocks.
+
 #include "sim/step/deployment.h"
 
 namespace roofcast {
