@@ -71,14 +71,15 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
                   {"output_tokens_per_s_per_gpu", m.output_tokens / seconds / gpus}};
   const std::array<std::pair<const char*, const Distribution*>, 4> latencies{
       {{"ttft", &m.ttft_ms}, {"tpot", &m.tpot_ms}, {"itl", &m.itl_ms}, {"e2el", &m.e2el_ms}}};
-  for (const auto& [name, values] : latencies) {
+  for (const auto& [name, distribution] : latencies) {
+    const Distribution& values = *distribution;
     const auto put = [&](std::string key, double statistic) {
-      out.emplace_back(std::move(key), sample_value(*values, statistic));
+      out.emplace_back(std::move(key), sample_value(values, statistic));
     };
-    put(fmt::format("mean_{}_ms", name), values->mean());
-    put(fmt::format("median_{}_ms", name), values->percentile(50));
-    put(fmt::format("p90_{}_ms", name), values->percentile(90));
-    put(fmt::format("p99_{}_ms", name), values->percentile(99));
+    put(fmt::format("mean_{}_ms", name), values.mean());
+    put(fmt::format("median_{}_ms", name), values.percentile(50));
+    put(fmt::format("p90_{}_ms", name), values.percentile(90));
+    put(fmt::format("p99_{}_ms", name), values.percentile(99));
   }
   out.insert(out.end(), {{"p99_queue_ms", sample_value(m.queue_ms, m.queue_ms.percentile(99))},
                          {"gpu_utilization", cost.busy_share},
