@@ -18,6 +18,7 @@ constexpr std::array kVariants{
     AttentionVariant{"gqa", "kv_heads key-value heads, each shared by a group of heads"},
     AttentionVariant{"mqa", "one key-value head for all heads"},
     AttentionVariant{"mla", "one latent of 512 and 64 rotary values a token (DeepSeek-V2)"},
+    AttentionVariant{"cla", "one cache for cla_share_factor layers, the first of which writes it"},
     AttentionVariant{"window", "every layer sees the last `window` tokens"},
 };
 
@@ -65,19 +66,23 @@ std::string latent(ConfigReader& in, const std::string& name) {
 
 std::span<const AttentionVariant> attention_variants() { return kVariants; }
 
-std::string with_attention(const ConfigTree& model, std::string_view variant, int kv_heads, int window) {
+std::string with_attention(const ConfigTree& model, std::string_view variant, const AttentionSizes& sizes) {
   ConfigReader in(model, "a model");
   const std::string name = in.text("name");
   if (in.has("base")) refuse(name, variant, fmt::format("it is made from {}; choose that one", in.text("base")));
-  if (in.has("kv_lora_rank")) refuse(name, variant, "it keeps latents");
   std::string changes;
-  if (variant == "mla") {
+  if (variant == "cla") {
+    changes = fmt::format("cla_share_factor: {}", sizes.share_factor);
+    if (in.has("use_cla")) changes += ", use_cla: true";
+  } else if (in.has("kv_lora_rank")) {
+    refuse(name, variant, "it keeps latents");
+  } else if (variant == "mla") {
     changes = latent(in, name);
   } else if (variant == "window") {
-    changes = fmt::format("sliding_window: {}", window);
+    changes = fmt::format("sliding_window: {}", sizes.window);
     if (in.has("use_sliding_window")) changes += ", use_sliding_window: true, max_window_layers: 0";
   } else if (variant == "mha" || variant == "gqa" || variant == "mqa") {
-    changes = grouped(in, *model, name, variant, kv_heads);
+    changes = grouped(in, *model, name, variant, sizes.kv_heads);
   } else {
     std::vector<std::string> names;
     for (const AttentionVariant& known : kVariants) names.emplace_back(known.name);

@@ -104,8 +104,12 @@ void set_flags(const Query& query, Setup& setup) {
   std::string changes = with_shape(model, shape_of(query));
   if (query.contains("attention")) {
     const ConfigTree shaped = changes.empty() ? model : overlay(model, parse_config_text("{" + changes + "}", "model"));
-    const std::string kind = with_attention(shaped, query.at("attention"), integer_of(query, "kv_heads", 8, 1, 1024),
-                                            integer_of(query, "window", 4096, 1, kMostTokens));
+    const AttentionSizes usual;
+    const std::string kind =
+        with_attention(shaped, query.at("attention"),
+                       {.kv_heads = integer_of(query, "kv_heads", usual.kv_heads, 1, 1024),
+                        .window = integer_of(query, "window", usual.window, 1, kMostTokens),
+                        .share_factor = integer_of(query, "cla_share_factor", usual.share_factor, 1, 1024)});
     changes += (changes.empty() ? "" : ", ") + kind;
   }
   assign(setup, fmt::format("model={{name: {}, {}}}", name, changes), "model");
@@ -176,12 +180,13 @@ const std::vector<QueryKey>& setup_keys() {
           QueryKey{"output_tokens", "tokens of each output (128)"},
           QueryKey{"context", "tokens in the cache at the decode step (prompt + half of the output)"},
           QueryKey{"kv_cache", "false: every token recomputes the whole sequence (true)"},
-          QueryKey{"attention", "mha | gqa | mqa | mla | window, in place of the model's own"},
+          QueryKey{"attention", "mha | gqa | mqa | mla | cla | window, in place of the model's own"},
           QueryKey{"layers", "layers, in place of the model's"}, QueryKey{"heads", "heads of its attention"},
           QueryKey{"head_dim", "values of a head"},
           QueryKey{"width", "hidden size; the feed-forward part grows with it"},
           QueryKey{"gpu_memory_gb", "memory of a GPU, GB, in place of its own"},
           QueryKey{"kv_heads", "key-value heads of gqa (8)"}, QueryKey{"window", "tokens that window sees (4096)"},
+          QueryKey{"cla_share_factor", "layers that share a cache under cla (2)"},
           QueryKey{"speculation", fmt::format("none | {} (none)", fmt::join(drafting_methods(), " | "))},
           QueryKey{"num_speculative_tokens", "drafts a step (4)"},
           QueryKey{"acceptance", "of one draft, 0 to 1 (usual for the method)"},

@@ -312,7 +312,7 @@ window.Canvases = (function () {
     };
   }
 
-  const attentionName = { own: "the model's own", mha: "MHA", gqa: "GQA", mqa: "MQA", mla: "MLA", window: "window" };
+  const attentionName = { own: "the model's own", mha: "MHA", gqa: "GQA", mqa: "MQA", mla: "MLA", cla: "CLA", window: "window" };
   function attention(data) {
     const rows = data.rows.filter((r) => !r.error);
     return {
@@ -472,7 +472,7 @@ window.Canvases = (function () {
       rows: (d) => d.rows.filter((r) => !r.error), columns: [["format", "weights", String], ["bits_with_scales", "bits, with scales", digits], ["activations", "activations", String], ["weight_bytes", "weights", text.bytes], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["usd_per_million_output_tokens", "USD/M", digits], ["fits", "fits", String]],
     },
     {
-      id: "attention", title: "Kinds of attention", endpoint: "attention", make: plot("bar", attention, "tall"), lead: "The same model with other keys and values: as many as heads (MHA), shared by groups (GQA), one for all (MQA), a latent (MLA), a window.",
+      id: "attention", title: "Kinds of attention", endpoint: "attention", make: plot("bar", attention, "tall"), lead: "The same model with other keys and values: as many as heads (MHA), shared by groups (GQA), one for all (MQA), a latent (MLA), one cache for several layers (CLA), a window.",
       say: (d) => { const no = d.rows.filter((r) => r.error), least = d.rows.filter((r) => !r.error).sort((x, y) => x.kv_cache_bytes - y.kv_cache_bytes)[0]; return [...(least ? ["The smallest cache is ", b(attentionName[least.attention]), ": ", b(text.bytes(least.kv_cache_bytes)), ", room for ", b(digits(least.max_batch)), " sequences.", d.rows.some((r) => r.fits === false) ? " Red ones do not fit." : ""] : []), no.length ? " Not for this model: " + no.map((r) => attentionName[r.attention]).join(", ") + "." : ""]; },
       rows: (d) => d.rows.filter((r) => !r.error), columns: [["attention", "attention", (v) => attentionName[v]], ["kv_cache_bytes_per_token", "a token", text.bytes], ["kv_cache_bytes", "of the batch", text.bytes], ["max_batch", "room for", digits], ["tpot_ms", "TPOT", text.ms], ["output_tokens_per_s", "tokens/s", digits], ["fits", "fits", String]],
     },

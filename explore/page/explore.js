@@ -11,9 +11,10 @@
   const powers = (to) => { const out = []; for (let p = 1; p <= to; p *= 2) out.push(p); return out; };
   const DEFAULTS = {
     model: "llama-3.1-8b", gpu: "h100-sxm", engine: "vllm", fidelity: "calibrated", weights: "", activations: "", kv_cache_dtype: "", tp: "1", pp: "1", dp: "1", ep: "1", attention_dp: "1",
-    batch: "16", prompt_tokens: "1024", output_tokens: "256", context: "", kv_cache: "true", attention: "", kv_heads: "8", window: "4096", speculation: "", num_speculative_tokens: "4", acceptance: "", draft_model: "",
+    batch: "16", prompt_tokens: "1024", output_tokens: "256", context: "", kv_cache: "true", attention: "", kv_heads: "8", window: "4096", cla_share_factor: "2", speculation: "", num_speculative_tokens: "4", acceptance: "", draft_model: "",
     layers: "", heads: "", head_dim: "", width: "", gpu_memory_gb: "", slots: "4", requests: "16", seed: "1", max_tpot_ms: "50", draft_cost: "",
   };
+  const OF_ATTENTION = { kv_heads: "gqa", cla_share_factor: "cla", window: "window" };  // what a kind can choose
   const CANVAS_KEYS = ["slots", "requests", "seed", "max_tpot_ms", "draft_cost"];
   const values = { ...DEFAULTS };
   const watchers = {};
@@ -40,7 +41,7 @@
     for (const key of Object.keys(DEFAULTS)) {
       const value = values[key];
       if (value === "" || (CANVAS_KEYS.includes(key) && !more.includes(key))) continue;
-      if ((key === "kv_heads" && values.attention !== "gqa") || (key === "window" && values.attention !== "window")) continue;
+      if (key in OF_ATTENTION && values.attention !== OF_ATTENTION[key]) continue;
       if (["num_speculative_tokens", "acceptance", "draft_model"].includes(key) && !values.speculation) continue;
       if (key === "draft_model" && values.speculation !== "draft_model") continue;
       if (["engine", "fidelity", "pp", "dp", "ep", "attention_dp", "kv_cache", "tp"].includes(key) && value === DEFAULTS[key]) continue;
@@ -123,7 +124,7 @@
       group("Precision", select("weights", "Weights", [own[0], { label: "formats", options: plain(choices.formats) }, { label: "recipes", options: recipes }]), select("activations", "Activations", formats), select("kv_cache_dtype", "KV cache format", formats)),
       group("Parallelism", slider("tp", "Tensor parallel", powers(64)), slider("pp", "Pipeline stages", powers(16)), slider("dp", "Replicas", powers(64)), slider("ep", "Expert parallel", powers(64)), slider("attention_dp", "Attention DP", powers(64))),
       group("Attention", select("attention", "Kind", [{ value: "", label: "the model's own" }].concat(choices.attention.map((a) => ({ value: a.name, label: a.name.length < 4 ? a.name.toUpperCase() : a.name })))),
-        when("attention", ["gqa"], slider("kv_heads", "Key-value heads", powers(64))), when("attention", ["window"], slider("window", "Window, tokens", steps(128, 32768)))),
+        when("attention", ["gqa"], slider("kv_heads", "Key-value heads", powers(64))), when("attention", ["cla"], slider("cla_share_factor", "Layers that share a cache", [1, 2, 3, 4, 6, 8])), when("attention", ["window"], slider("window", "Window, tokens", steps(128, 32768)))),
       group("Sizes of your own", slider("layers", "Layers", steps(1, 128), { empty: "its own" }), slider("heads", "Heads", powers(128).filter((v) => v >= 8), { empty: "its own" }), slider("head_dim", "Head dimension", [32, 64, 80, 96, 128, 160, 192, 256], { empty: "its own" }), slider("width", "Width (hidden size)", steps(256, 16384), { empty: "its own", min: 64 }),
         slider("gpu_memory_gb", "Memory of a GPU, GB", [8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 141, 192, 288], { empty: "its own", max: 4096 })),
       group("Speculation", select("speculation", "Method", [{ value: "", label: "none" }].concat(plain(choices.speculation))),

@@ -123,7 +123,7 @@ TEST_CASE("the catalogs list what ships") {
   CHECK(has(engines, "vllm"));
   const Json choices = json_of(get("choices"));
   CHECK(choices["formats"].size() == 13);
-  CHECK(choices["attention"].size() == 5);
+  CHECK(choices["attention"].size() == 6);
   const Json index = json_of(get(""));
   CHECK(index["endpoints"].size() == 4 + 4 + 1 + std::size(kSetupEndpoints));
   for (const Json& entry : index["endpoints"]) CHECK(entry["path"].get<std::string>().starts_with("/api/v1/"));
@@ -317,7 +317,8 @@ TEST_CASE("the cache is full where one more token of each sequence does not fit"
 }
 
 TEST_CASE("kinds of attention keep what their formulas say") {
-  // 32 layers of 32 heads of 128 in bf16: MHA 2 x 32 x 32 x 128 x 2 B; GQA 8 of 32 heads; MQA one; MLA 512 + 64 values.
+  // 32 layers of 32 heads of 128 in bf16: MHA 2 x 32 x 32 x 128 x 2 B; GQA 8 of 32 heads; MQA one; MLA 512 + 64 values;
+  // CLA half of its own, as every second layer reads the one before it.
   const Json rows = json_of(post("attention", kSmall))["rows"];
   const auto bytes = [&](std::size_t i, const char* name) {
     CHECK(rows[i]["attention"] == name);
@@ -328,9 +329,18 @@ TEST_CASE("kinds of attention keep what their formulas say") {
   CHECK(bytes(2, "gqa") == 131072);
   CHECK(bytes(3, "mqa") == 16384);
   CHECK(bytes(4, "mla") == 32 * 576 * 2);
-  CHECK(bytes(5, "window") == 131072);
+  CHECK(bytes(5, "cla") == 65536);
+  CHECK(bytes(6, "window") == 131072);
+  // Of 32 layers those at 0, 3, ..., 30 keep theirs: 11 x 2 x 8 x 128 x 2 B.
+  const Json three =
+      json_of(post("memory", R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "batch": 1, "prompt_tokens": 100,
+      "output_tokens": 28, "attention": "cla", "cla_share_factor": 3})"));
+  CHECK(three["kv_cache_bytes"].get<double>() == 128 * 11 * 4096.0);
   const Json latent = json_of(post("attention", R"({"model": "deepseek-v2-lite", "gpu": "h100-sxm"})"))["rows"];
   CHECK(latent[1]["error"] == "attention: deepseek-v2-lite cannot become mha: it keeps latents");
+  // Latents can be shared: 14 of its 27 layers keep them.
+  CHECK(27 * latent[5]["kv_cache_bytes_per_token"].get<double>() ==
+        14 * latent[0]["kv_cache_bytes_per_token"].get<double>());
 }
 
 TEST_CASE("tiles never write the matrix of scores") {
