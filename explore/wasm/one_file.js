@@ -3,7 +3,7 @@
 //                                                     engine, compressed. STATE is what it opens with, such as "#plan?model=llama-3.1-8b&rate=4".
 //        node one_file.js --engine SITE OUT.html      the engine alone, as the part of a page that `roofcast report` puts into its own
 const fs = require("fs"), path = require("path"), crypto = require("crypto"), { spawnSync } = require("child_process");
-const { unpack, DIGITS } = require("./unpack.js");
+const { unpack, LEFT_OUT } = require("./unpack.js");
 const unpacking = String(fs.readFileSync(path.join(__dirname, "unpack.js"))).replace(/\nif \(typeof module[^\n]*\n/, "\n");
 const alone = process.argv[2] === "--engine";
 const [site, out, state = ""] = process.argv.slice(alone ? 3 : 2);
@@ -37,12 +37,22 @@ const page = () => `
   document.body.append(script);
 }
 `;
+/// What unpack.js makes these bytes of.
+function characters(bytes) {
+  const sevens = [], out = [];
+  let held = 0, bits = 0;
+  for (const byte of bytes) { held = (held << 8) | byte; bits += 8; while (bits >= 7) { bits -= 7; sevens.push(held >> bits); held &= (1 << bits) - 1; } }
+  if (bits) sevens.push(held << (7 - bits));
+  for (let i = 0; i < sevens.length; ++i) {
+    const left_out = LEFT_OUT.indexOf(sevens[i]);
+    out.push(left_out < 0 ? sevens[i] : ((left_out + 1) << 7) | (sevens[++i] ?? 0));
+  }
+  return out.map((c) => String.fromCharCode(c)).join("");
+}
 function packed(bytes) {
-  const made = spawnSync("xz", ["--format=lzma", "-9e", "-c"], { input: bytes, maxBuffer: 1 << 28 });
+  const made = spawnSync("xz", ["--format=lzma", "--lzma1=preset=9e,lc=4,pb=0", "-c"], { input: bytes, maxBuffer: 1 << 28 });
   if (made.status !== 0) throw new Error("xz (Debian's xz-utils): " + (made.error ? made.error.message : made.stderr));
-  const zipped = made.stdout, padded = Buffer.concat([zipped, Buffer.alloc((4 - (zipped.length % 4)) % 4)]);
-  let out = bytes.length + " " + zipped.length + " ";
-  for (let i = 0; i < padded.length; i += 4) for (let v = padded.readUInt32BE(i), k = 4; k >= 0; --k) out += DIGITS[Math.floor(v / 85 ** k) % 85];
+  const out = bytes.length + " " + made.stdout.length + " " + characters(made.stdout);
   if (!bytes.equals(Buffer.from(unpack(out)))) throw new Error("what was packed does not unpack to the same");
   return out;
 }
@@ -59,8 +69,9 @@ const unpack_charts = `
 const engine = () => `<script type="application/octet-stream" id="engine-wasm">${packed(read("roofcast.wasm"))}</script>\n<script type="application/octet-stream" id="engine-worker">${packed(Buffer.from(worker))}</script>\n`;
 function write(html) {
   fs.writeFileSync(out, html);
-  console.log(out + ": " + (html.length / 1e6).toFixed(2) + " MB");
-  if (html.length > 1.5e6) { console.error("more than the 1.5 MB that a mail carries well"); process.exit(1); }
+  const size = Buffer.byteLength(html);
+  console.log(out + ": " + (size / 1e6).toFixed(2) + " MB");
+  if (size > 1.5e6) { console.error("more than the 1.5 MB that a mail carries well"); process.exit(1); }
 }
 if (alone) {
   write(engine() + charts() + "<script>" + inside(setup() + unpack_charts + 'document.documentElement.dataset.engine = "wasm";\n' + read("ask.js")) + "</script>\n");
