@@ -13,11 +13,12 @@ set_target_properties(roofcast_wasm PROPERTIES LINK_DEPENDS "${configs}")
 # The page beside it, as static files: it asks the worker where it would have asked the server.
 set(site ${PROJECT_BINARY_DIR}/site)
 set(site_files explore/wasm/api.js explore/wasm/worker.js explore/page/explore.css explore/page/explore.js explore/page/charts.js
-               explore/page/canvases.js explore/page/lessons.js explore/page/ask.js explore/page/plan.js reports/page/plot.js)
+               explore/page/question.js explore/page/canvases.js explore/page/lessons.js explore/page/ask.js explore/page/plan.js reports/page/plot.js)
 list(TRANSFORM site_files PREPEND ${PROJECT_SOURCE_DIR}/)
 file(READ explore/page/index.html index)
 string(REPLACE "data-engine=\"server\"" "data-engine=\"wasm\"" index "${index}")
 string(REPLACE "<meta charset=\"utf-8\">" "<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; worker-src 'self'; img-src 'self' data:\">" index "${index}")
+string(REPLACE "<script src=\"ask.js\" defer>" "<script src=\"first.js\" defer></script>\n<script src=\"ask.js\" defer>" index "${index}")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS explore/page/index.html)
 file(CONFIGURE OUTPUT site/index.html CONTENT "${index}" @ONLY)
 find_file(ROOFCAST_CHART_JS_FILE NAMES chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
@@ -26,8 +27,9 @@ if(ROOFCAST_CHART_JS_FILE)
 endif()
 add_custom_command(OUTPUT ${site}/stamp
   COMMAND ${CMAKE_COMMAND} -E copy ${site_files} ${PROJECT_BINARY_DIR}/roofcast.js ${PROJECT_BINARY_DIR}/roofcast.wasm ${site}
+  COMMAND node ${PROJECT_SOURCE_DIR}/explore/wasm/first_answers.js ${site}
   COMMAND ${CMAKE_COMMAND} -E touch ${site}/stamp
-  DEPENDS roofcast_wasm ${site_files} VERBATIM)
+  DEPENDS roofcast_wasm ${site_files} ${PROJECT_SOURCE_DIR}/explore/wasm/first_answers.js VERBATIM)
 # The engine as a part of other pages, which `roofcast report` puts into its own.
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/engine.html
   COMMAND node ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js --engine ${site} ${PROJECT_BINARY_DIR}/engine.html

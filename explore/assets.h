@@ -5,6 +5,6 @@ namespace roofcast::explore {
 
 /// Files of explore/page that the build turned into strings (cmake/embed.cmake).
 extern const std::string_view kExplorePage, kExploreStyle, kExploreScript, kExploreCharts, kExploreCanvases,
-    kExploreAsk, kExplorePlan, kExploreLessons;
+    kExploreAsk, kExplorePlan, kExploreLessons, kExploreQuestion;
 
 }  // namespace roofcast::explore

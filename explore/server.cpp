@@ -61,6 +61,7 @@ constexpr std::array kAssets{
     Asset{"/canvases.js", "text/javascript; charset=utf-8", &kExploreCanvases},
     Asset{"/lessons.js", "text/javascript; charset=utf-8", &kExploreLessons},
     Asset{"/ask.js", "text/javascript; charset=utf-8", &kExploreAsk},
+    Asset{"/question.js", "text/javascript; charset=utf-8", &kExploreQuestion},
     Asset{"/plan.js", "text/javascript; charset=utf-8", &kExplorePlan},
     Asset{"/chart.min.js", "text/javascript; charset=utf-8", &reports::kChartJs},
 };

@@ -47,16 +47,20 @@ window.Ask = (function () {
     return { status: response.status, data, command: response.headers.get("Roofcast-Command") };
   }
   async function engine(endpoint, keys) {
-    const answer = await (["plan", "simulate", "compare"].includes(endpoint) ? slow : quick).ask(endpoint, keys);
-    return { status: answer.status, data: JSON.parse(answer.body), command: answer.command };
+    const answer = await (["plan", "simulate", "compare", "estimate_document"].includes(endpoint) ? slow : quick).ask(endpoint, keys);
+    return { status: answer.status, data: JSON.parse(answer.body), command: answer.command, body: answer.body };
   }
+  /// What these files answered when they were made (explore/wasm/first_answers.js): lists, which stay as they are, and one plan.
+  const first = (local && window.FirstAnswers) || { lists: {}, plan: {} };
 
   return {
     local, Lost,
     /// Ends the plan or the run that is under way: it is answered with Lost.
     cancel() { if (local) slow.cancel(); else { stop.abort(); stop = new AbortController(); } },
     /// Of the keys in an address: {status, data, command}.
-    get: (endpoint, search) => (local ? engine(endpoint, Object.fromEntries(new URLSearchParams(search))) : server(endpoint, search)),
+    get: (endpoint, search) => (endpoint in first.lists ? Promise.resolve({ status: 200, data: JSON.parse(first.lists[endpoint]) }) : local ? engine(endpoint, Object.fromEntries(new URLSearchParams(search))) : server(endpoint, search)),
+    /// The plan of this document that came with the page, as text; empty where none did.
+    came: (document) => (first.plan.document === document ? first.plan.body : ""),
     /// Of a document: {document, trace, config, bench}.
     post: (endpoint, body) => (local ? engine(endpoint, body) : server(endpoint, "", body)),
   };

@@ -151,7 +151,7 @@
   const between = (low, high) => {
     if (low === high) return "";
     const [from, unit] = parts.ms(low), [to, other] = parts.ms(high);
-    return "90 %: " + from + (unit === other ? "" : " " + unit) + " to " + to + " " + other;
+    return "90 %: " + from + (unit === other ? "" : "\u00a0" + unit) + " to " + to + "\u00a0" + other;
   };
   /// [name, value as the API has it, how to write it, a line below, good or bad]
   function kpis(e) {

@@ -4,23 +4,16 @@ window.Planner = (function () {
   const { digits, parts, text, Plot } = Look;
   const { el } = Canvases;
   const $ = (id) => document.getElementById(id);
-  const DEFAULTS = {
-    model: "llama-3.1-70b", engine: "vllm", load: "rate", rate: "6", users: "50", prompt: "1155", output: "211", lengths: "spread", ttft: "2000", tpot: "100", percentile: "p99", price: "on_demand", confidence: "0.9",
-    max_gpus: "16", gpus: "a100-sxm,h100-sxm,h200-sxm,b200-sxm", precision: "both", seqs: "256", growth: "0", services: "",
-  };
-  const NUMBERS = ["rate", "users", "prompt", "output", "ttft", "tpot", "confidence", "max_gpus", "seqs", "growth"];
-  /// What tells one service from another; the rest is common to all.
-  const OF_SERVICE = ["model", "load", "rate", "users", "prompt", "output", "lengths", "ttft", "tpot", "percentile"];
+  const { DEFAULTS, OF_SERVICE } = Question;
   const values = { ...DEFAULTS }, watchers = {};
   const dropped = {};  // {plan, trace, config, bench: {name, text}}
   let encoders = new Map();  // what reads the input of a model: "sound", "text" or nothing apart
   let pinned = null, answer = null, shown = null, changed = () => {};
 
-  const hash = () => { const out = new URLSearchParams(); for (const key of Object.keys(DEFAULTS)) if (values[key] !== DEFAULTS[key]) out.set(key, values[key]); const s = out.toString(); return "#plan" + (s ? "?" + s : ""); };
+  const hash = () => Question.to_hash(values);
   function read_hash(text) {
     clearTimeout(later);
-    Object.assign(values, DEFAULTS);
-    for (const [key, value] of new URLSearchParams(text.split("?")[1] || "")) if (key in DEFAULTS && (NUMBERS.includes(key) ? value.trim() !== "" && Number(value) >= 0 : true)) values[key] = value.slice(0, 2000);
+    Object.assign(values, Question.from_hash(text));
     for (const key of Object.keys(watchers)) for (const tell of watchers[key]) tell(values[key]);
   }
   /// A new entry of the history for a new thought; while a slider is dragged the same one, a little later: browsers take few of these a second.
@@ -39,44 +32,25 @@ window.Planner = (function () {
   }
 
   // The plan file ----------------------------------------------------------------------------------------------------------
-  const yaml_number = (v) => String(Number(v));
-  function workload(v = values) {
-    const law = (mean) => (v.lengths === "fixed" ? yaml_number(mean) : "{distribution: lognormal, mean: " + yaml_number(mean) + ", cv: 1}");
-    const arrivals = v.load === "users" ? "{process: closed_loop, concurrency: " + yaml_number(v.users) + "}" : "{process: poisson, rate: " + yaml_number(v.rate) + " /s}";
-    return "workload:\n  arrivals: " + arrivals + "\n  prompt_tokens: " + law(v.prompt) + "\n  output_tokens: " + law(v.output) + "\n" + (encoders.get(v.model) === "sound" ? "  audio: {length: 30 s}\n" : "") + "  requests: 2000\n";
-  }
-  const objectives = (v = values) => "objectives: {ttft_" + v.percentile + ": " + yaml_number(v.ttft) + " ms, tpot_" + v.percentile + ": " + yaml_number(v.tpot) + " ms}\n";
-  /// The services beside the one that the fields describe: [{model, load, ...}]. A link may hold anything.
-  function others() {
-    try { const list = JSON.parse(values.services || "[]"); return Array.isArray(list) ? list.filter(Array.isArray).slice(0, 6).map((row) => Object.fromEntries(OF_SERVICE.map((key, i) => [key, String(row[i] ?? DEFAULTS[key])]))) : []; } catch { return []; }
-  }
-  const service_name = (v, i) => (v.model.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 30).replace(/-+$/, "") || "service") + "-" + (i + 1);
+  const workload = () => Question.workload(values, encoders), others = () => Question.others(values);
   const load_words = (v) => v.model + ", " + (v.load === "users" ? v.users + " users" : v.rate + " requests/s") + ", " + v.prompt + " + " + v.output + " tokens";
-  const PRECISIONS = { both: "[bf16, {weights: fp8, activations: fp8, kv_cache: fp8}]", bf16: "[bf16]", fp8: "[{weights: fp8, activations: fp8, kv_cache: fp8}]" };
-  function tps() { const out = []; for (let tp = 1; tp <= Math.min(8, Number(values.max_gpus)); tp *= 2) out.push(tp); return "[" + out.join(", ") + "]"; }
   /// What is asked of the engine; the texts of a dropped model and trace go beside it (`body`).
-  function question_file() { return dropped.plan ? dropped.plan.text : file_of("model: " + values.model + "\n", workload()); }
+  function question_file() { return dropped.plan ? dropped.plan.text : Question.plan_file(values, encoders); }
   /// The same for `roofcast plan`: a dropped model is written out, a dropped trace is named.
   function plan_file() {
     if (dropped.plan) return dropped.plan.text;
     const model = dropped.config ? JSON.parse(dropped.config.text) : null;
-    return file_of(model ? "model: " + JSON.stringify({ ...model, _name_or_path: "your-model" }) + "\n" : "model: " + values.model + "\n",
-      dropped.trace ? "workload:\n  # the trace that was dropped; it must lie beside this file\n  arrivals: {process: trace, file: " + JSON.stringify(dropped.trace.name) + "}\n" : workload());
-  }
-  function file_of(model, load) {
-    const all = [...others(), values];
-    const asked = all.length === 1 ? model + load + objectives() :
-      "services:\n" + all.map((v, i) => "  - name: " + service_name(v, i) + "\n" + ("model: " + v.model + "\n" + workload(v) + objectives(v)).replace(/^/gm, "    ").trimEnd() + "\n").join("");
-    return "engine: " + values.engine + "\nprice: " + values.price + "\n" + asked +
-      "search:\n  gpus: [" + values.gpus.split(",").filter(Boolean).join(", ") + "]\n  max_gpus: " + yaml_number(values.max_gpus) + "\n  tp: " + tps() + "\n  precision: " + PRECISIONS[values.precision] +
-      "\n  max_num_seqs: [" + yaml_number(values.seqs) + "]\n  confidence: " + yaml_number(values.confidence) + "\n";
+    return Question.plan_file(values, encoders, {
+      ...(model ? { model: "model: " + JSON.stringify({ ...model, _name_or_path: "your-model" }) + "\n" } : {}),
+      ...(dropped.trace ? { load: "workload:\n  # the trace that was dropped; it must lie beside this file\n  arrivals: {process: trace, file: " + JSON.stringify(dropped.trace.name) + "}\n" } : {}),
+    });
   }
   /// The winner as a scenario, at `share` of its load.
   function scenario_file(w, share = 1) {
     if (dropped.plan) return dropped_scenario(w);
     const p = w.parallelism, scaled = values.load === "users" ? workload().replace(/concurrency: [\d.]+/, "concurrency: " + Math.max(1, Math.round(values.users * share))) : workload().replace(/rate: [\d.e-]+/, "rate: " + +(values.rate * share).toPrecision(6));
     return "model: " + values.model + "\ngpu: " + w.gpu + "\nengine: {name: " + w.engine + ", max_num_seqs: " + w.max_num_seqs + ", max_num_batched_tokens: " + w.max_num_batched_tokens + "}\nprice: " + values.price +
-      "\nprecision: {weights: " + w.precision.weights + ", activations: " + w.precision.activations + ", kv_cache: " + w.precision.kv_cache + "}\nparallelism: {tp: " + p.tp + ", pp: " + p.pp + ", attention_dp: " + p.attention_dp + ", ep: " + p.ep + ", replicas: " + w.replicas + "}\n" + scaled + objectives();
+      "\nprecision: {weights: " + w.precision.weights + ", activations: " + w.precision.activations + ", kv_cache: " + w.precision.kv_cache + "}\nparallelism: {tp: " + p.tp + ", pp: " + p.pp + ", attention_dp: " + p.attention_dp + ", ep: " + p.ep + ", replicas: " + w.replicas + "}\n" + scaled + Question.objectives(values);
   }
   /// The same of a plan that was dropped: what it asks, with the winner in place of the search.
   function dropped_scenario(w) {
@@ -212,26 +186,28 @@ window.Planner = (function () {
     running = true;
     while (wanted) {
       wanted = false;
-      $("plan-answer").classList.add("stale");
-      say(answer ? "planning ... " : "the first plan takes a moment ...");
-      const file = plan_file(), question = body(question_file());
+      const file = plan_file(), question = body(question_file()), came = answer || question.trace || question.config ? "" : Ask.came(question.document);
+      if (came) show((answer = { plan: JSON.parse(came), file }).plan);
+      for (const id of ["plan-answer", "plan-now"]) $(id).classList.toggle("stale", !came);
+      const working = came ? "This answer came with the page; the engine starts in this tab and makes it again ... " : /^\s*profile\s*:/m.test(question.document) ? "planning a day, hour by hour, which takes a minute or so ... " : answer ? "planning ... " : "the first plan takes a moment ... ";
+      say(working);
       const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
       early = null;
       began = asked.began;
-      const clock = setInterval(() => { if (!long()) return; say("planning ... ", false, Math.round((performance.now() - began) / 1000)); $("plan-stop").hidden = false; if (wanted) Ask.cancel(); }, 500);
+      const clock = setInterval(() => { if (!long()) return; say(working, false, Math.round((performance.now() - began) / 1000)); $("plan-stop").hidden = false; if (wanted) Ask.cancel(); }, 500);
       try {
-        const { status, data } = await asked.answer.finally(() => { began = 0; clearInterval(clock); $("plan-stop").hidden = true; });
+        const { status, data, body: answered } = await asked.answer.finally(() => { began = 0; clearInterval(clock); $("plan-stop").hidden = true; });
         if (wanted) continue;
         if (status !== 200) { say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
         answer = { plan: data, file };
-        show(data);
-        $("plan-answer").classList.remove("stale");
-        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : ""));
+        if (came !== answered) show(data);
+        for (const id of ["plan-answer", "plan-now"]) $(id).classList.remove("stale");
+        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : "") + (!came ? "" : came === answered ? ", the same as came with the page" : ". It is not what came with the page, which is gone."));
         await more(data);
       } catch (error) {
         if (!(error instanceof Ask.Lost)) { running = false; throw error; }
         if (wanted) continue;
-        say(error.message + (shown ? " Below is the last plan; change anything to ask again." : ""), true);
+        say(error.message + (came ? " Below is the answer that came with the page." : shown ? " Below is the last plan; change anything to ask again." : ""), true);
       }
     }
     running = false;
@@ -312,14 +288,16 @@ window.Planner = (function () {
   }
 
   // B beside A -------------------------------------------------------------------------------------------------------------
-  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens, digits], ["TTFT p99", (w) => w.p99_ttft_ms, text.ms], ["TPOT p99", (w) => w.p99_tpot_ms, text.ms], ["probability", (w) => 100 * w.probability, (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
+  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens, digits], ["probability", (w) => 100 * w.probability, (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
   function compare_box(plan) {
     if (!pinned) return el("p", { class: "soft", id: "plan-compare" }, "Pin this plan as A, change one thing, and see B − A here.");
     const a = pinned.plan.winner, b = plan.winner, sign = (f, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + f(Math.abs(v));
+    const value_of = (w, name) => (w.objectives.find((o) => o.objective === name) || {}).value_ms ?? NaN;
+    const judged = b.objectives.map(({ objective }) => [objective_name(objective), (w) => value_of(w, objective), text.ms]);
     const name = (w) => w.gpus + " × " + w.gpu + ", " + layout(w) + ", " + format(w.precision);
     const changes = Object.keys(DEFAULTS).filter((k) => pinned.values[k] !== values[k]).map((k) => k + ": " + pinned.values[k] + " → " + values[k]);
     return el("div", { class: "scroll", id: "plan-compare", tabindex: "0", role: "group", "aria-label": "B beside A" }, el("p", { class: "soft" }, changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet."),
-      el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...COMPARED.map(([title, of, write]) => el("tr", {}, el("td", {}, title), el("td", {}, write(of(a))), el("td", {}, write(of(b))), el("td", {}, sign(write, of(b) - of(a))))))));
+      el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...[...COMPARED.slice(0, 3), ...judged, ...COMPARED.slice(3)].map(([title, of, write]) => el("tr", {}, el("td", {}, title), el("td", {}, write(of(a))), el("td", {}, write(of(b))), el("td", {}, sign(write, of(b) - of(a))))))));
   }
 
   // Charts -----------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 //                                                     engine, compressed. STATE is what it opens with, such as "#plan?model=llama-3.1-8b&rate=4".
 //        node one_file.js --engine SITE OUT.html      the engine alone, as the part of a page that `roofcast report` puts into its own
 const fs = require("fs"), path = require("path"), crypto = require("crypto"), { spawnSync } = require("child_process");
-const { unpack, LEFT_OUT } = require("./unpack.js");
+const { unpack, LEFT_OUT } = require("./unpack.js"), { first_answers } = require("./first_answers.js");
 const unpacking = String(fs.readFileSync(path.join(__dirname, "unpack.js"))).replace(/\nif \(typeof module[^\n]*\n/, "\n");
 const alone = process.argv[2] === "--engine";
 const [site, out, state = ""] = process.argv.slice(alone ? 3 : 2);
@@ -77,12 +77,15 @@ if (alone) {
   write(engine() + charts() + "<script>" + inside(setup() + unpack_charts + 'document.documentElement.dataset.engine = "wasm";\n' + read("ask.js")) + "</script>\n");
   process.exit(0);
 }
-let html = String(read("index.html"));
-html = html.replace(/<link rel="stylesheet" href="explore.css">/, () => "<style>\n" + read("explore.css") + "</style>");
-const scripts = [];
-html = html.replace(/<script src="([^"]+)" defer><\/script>\n/g, (_, name) => { if (fs.existsSync(path.join(site, name))) scripts.push(String(read(name))); return ""; });
-const first = inside(setup() + page());
-const hash = (text) => "'sha256-" + crypto.createHash("sha256").update(text).digest("base64") + "'";
-html = html.replace(/content="default-src[^"]*"/, () => `content="default-src 'none'; script-src 'wasm-unsafe-eval' blob: ${hash(first)}; style-src 'unsafe-inline'; worker-src blob:; img-src data: blob:"`);
-html = html.replace("</body>", () => `${engine()}<script type="application/octet-stream" id="page-scripts">${packed(Buffer.from(scripts.join("\n")))}</script>\n<script>${first}</script>\n</body>`);
-write(html);
+(async () => {
+  const first = state ? await first_answers(site, state) : String(read("first.js"));
+  let html = String(read("index.html"));
+  html = html.replace(/<link rel="stylesheet" href="explore.css">/, () => "<style>\n" + read("explore.css") + "</style>");
+  const scripts = [];
+  html = html.replace(/<script src="([^"]+)" defer><\/script>\n/g, (_, name) => { if (name === "first.js") scripts.push(first); else if (fs.existsSync(path.join(site, name))) scripts.push(String(read(name))); return ""; });
+  const opening = inside(setup() + page());
+  const hash = (text) => "'sha256-" + crypto.createHash("sha256").update(text).digest("base64") + "'";
+  html = html.replace(/content="default-src[^"]*"/, () => `content="default-src 'none'; script-src 'wasm-unsafe-eval' blob: ${hash(opening)}; style-src 'unsafe-inline'; worker-src blob:; img-src data: blob:"`);
+  html = html.replace("</body>", () => `${engine()}<script type="application/octet-stream" id="page-scripts">${packed(Buffer.from(scripts.join("\n")))}</script>\n<script>${opening}</script>\n</body>`);
+  write(html);
+})().catch((error) => { console.error(String(error.message || error)); process.exit(1); });

@@ -4,6 +4,8 @@ usage: browser_test.py ROOFCAST
 Ends with 77 where there is no chromium, no chromedriver or no Chart.js. Only the standard library: WebDriver is JSON over HTTP.
 """
 
+import functools
+import http.server
 import json
 import os
 import shutil
@@ -11,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -401,6 +404,27 @@ def files_dropped(browser, url):
     assert not [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
 
 
+def without_a_server(browser):
+    """The engine in the tab: the plan that came with the files is shown first, and the engine answers the same."""
+    site = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/wasm/site")
+    if not os.path.exists(site + "/first.js"):
+        print("SKIPPED: the page without a server (no build/wasm/site; ./dev wasm builds it)")
+        return
+    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(quiet, directory=site)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser.go("about:blank")
+        browser.go(f"http://127.0.0.1:{server.server_port}/")
+        state, title = "document.getElementById('plan-state').textContent", "document.getElementById('plan-title').firstChild.textContent"
+        first = browser.until(f"return {state}.startsWith('This answer came with the page') && {title}", what="the answer that came with the page")
+        browser.until(f"return {state}.endsWith(', the same as came with the page')", what="the same from the engine", tries=4000)
+        assert browser.run(f"return {title}") == first
+        check_plan(browser, first)
+        assert not browser.console()
+        browser.go("about:blank")
+        server.shutdown()
+
+
 def check_plan(browser, title):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(browser.run("return document.getElementById('plan-yaml').textContent"))
@@ -494,6 +518,7 @@ def main():
         browser = Browser(chromium, driver, folder)
         try:
             explorer(browser)
+            without_a_server(browser)
             report(browser, folder)
         finally:
             browser.close()
