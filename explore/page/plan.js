@@ -132,6 +132,7 @@ window.Planner = (function () {
       return "";
     }
     const result = ["plan", "services_plan"].includes(json.kind) && json.question && json.question.document;
+    if (result && shown && json.schema > shown.schema) return name + " is of a newer roofcast: its schema is " + Number(json.schema) + ", this page reads " + shown.schema + ".";
     if (result) { dropped.plan = { name, text: JSON.stringify(json.question.document, null, 1) }; return ""; }
     if (json.kind && json.schema) return name + " is a result of roofcast (" + json.kind + "): `roofcast report` makes its page.";
     if (json.architectures || json.model_type || json.hidden_size) dropped.config = { name, text: content };
@@ -178,11 +179,13 @@ window.Planner = (function () {
   const LONG = 1500;
   let began = 0;  // of the plan that is being made; 0: none is
   const long = () => began > 0 && performance.now() - began > LONG;
+  const SILENT = 5000;  // ms without an answer, after which what runs beside a plan is given up for a new one
+  let silent = 0;
   async function run() {
     wanted = true;
     changed();
     if (long()) Ask.cancel();
-    if (running) return;
+    if (running) { clearTimeout(silent); silent = setTimeout(() => { if (wanted) Ask.cancel(); }, SILENT); return; }
     running = true;
     while (wanted) {
       wanted = false;

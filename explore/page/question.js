@@ -7,13 +7,16 @@
     max_gpus: "16", gpus: "a100-sxm,h100-sxm,h200-sxm,b200-sxm", precision: "both", seqs: "256", growth: "0", services: "",
   };
   const NUMBERS = ["rate", "users", "prompt", "output", "ttft", "tpot", "confidence", "max_gpus", "seqs", "growth"];
+  const CHOICES = { load: ["rate", "users"], lengths: ["spread", "fixed"], percentile: ["p50", "p90", "p99"], precision: ["both", "bf16", "fp8"] };
+  /// Whether a link may say this: a number where one is asked, one of few words.
+  const fits = (key, value) => key in DEFAULTS && (NUMBERS.includes(key) ? value.trim() !== "" && Number(value) >= 0 : !(key in CHOICES) || CHOICES[key].includes(value));
   /// What tells one service from another; the rest is common to all.
   const OF_SERVICE = ["model", "load", "rate", "users", "prompt", "output", "lengths", "ttft", "tpot", "percentile"];
 
   function to_hash(v) { const out = new URLSearchParams(); for (const key of Object.keys(DEFAULTS)) if (v[key] !== DEFAULTS[key]) out.set(key, v[key]); const s = out.toString(); return "#plan" + (s ? "?" + s : ""); }
   function from_hash(text) {
     const v = { ...DEFAULTS };
-    for (const [key, value] of new URLSearchParams(text.split("?")[1] || "")) if (key in DEFAULTS && (NUMBERS.includes(key) ? value.trim() !== "" && Number(value) >= 0 : true)) v[key] = value.slice(0, 2000);
+    for (const [key, value] of new URLSearchParams(text.split("?")[1] || "")) if (fits(key, value)) v[key] = value.slice(0, 2000);
     return v;
   }
 
@@ -42,6 +45,6 @@
       "\n  max_num_seqs: [" + number(v.seqs) + "]\n  confidence: " + number(v.confidence) + "\n";
   }
 
-  root.Question = { DEFAULTS, NUMBERS, OF_SERVICE, to_hash, from_hash, workload, objectives, others, plan_file };
+  root.Question = { DEFAULTS, OF_SERVICE, to_hash, from_hash, workload, objectives, others, plan_file };
   if (typeof module !== "undefined" && module.exports) module.exports = root.Question;
 })(typeof self !== "undefined" ? self : globalThis);
