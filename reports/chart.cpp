@@ -334,9 +334,10 @@ void thin(Chart& chart, std::size_t limit) {
     thinned = true;
   }
   for (Band& band : chart.bands) {
-    if (band.x.size() <= limit) continue;
+    const std::size_t most = std::max(limit / 4, limit / chart.bands.size());
+    if (band.x.size() <= most) continue;
     std::vector<std::size_t> kept;
-    for (std::size_t i = 0; i < limit; ++i) kept.push_back(i * band.x.size() / limit);
+    for (std::size_t i = 0; i < most; ++i) kept.push_back(most > 1 ? i * (band.x.size() - 1) / (most - 1) : 0);
     keep(band.x, kept), keep(band.low, kept), keep(band.high, kept);
     thinned = true;
   }

@@ -542,7 +542,8 @@ std::vector<Chart> line_charts(const std::string& x_key, const std::vector<Group
 /// held; the values of these are for the reader to choose. `points`: all, whether they fit or not.
 std::vector<Chart> charts_with_views(const Points& points, const std::string& x_key,
                                      const std::vector<std::string>& keys) {
-  constexpr std::size_t kMostPoints = 12000;  // of one chart and its views
+  constexpr std::size_t kMostPoints =
+      3840;  // of the views of one chart, which are a third of the bytes of a large page
   Points fitting;
   std::copy_if(points.begin(), points.end(), std::back_inserter(fitting),
                [](const ResultPoint* p) { return fits(*p); });
@@ -575,7 +576,8 @@ std::vector<Chart> charts_with_views(const Points& points, const std::string& x_
       if (&slice == &slices.front()) {
         out.push_back(std::move(c));
       } else if (clean(c)) {
-        thin(c, std::max<std::size_t>(100, kMostPoints / slices.size()));
+        // thin() lets each of many lines have a fourth.
+        thin(c, std::max<std::size_t>(32, 4 * kMostPoints / slices.size() / std::max<std::size_t>(4, groups.size())));
         out[i].views.push_back(std::move(c));
       }
     }

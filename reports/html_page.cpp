@@ -18,11 +18,13 @@
 namespace roofcast::reports {
 namespace {
 
-/// Six digits are more than a screen shows, and a third of the bytes.
-Json rounded(const std::vector<double>& values) {
+constexpr int kDigits = 6;      ///< more than a screen shows, and a third of the bytes
+constexpr int kViewDigits = 4;  ///< of the many views of a chart
+
+Json rounded(const std::vector<double>& values, int digits) {
   Json out = Json::array();
   for (const double v : values) {
-    const std::string text = fmt::format("{:.6g}", v);
+    const std::string text = fmt::format("{:.{}g}", v, digits);
     double short_value = v;
     from_chars(text.data(), text.data() + text.size(), short_value);
     if (short_value == std::floor(short_value) && std::abs(short_value) < 1e15) {
@@ -58,7 +60,7 @@ const char* name_of(Shape shape) {
   return "line";
 }
 
-Json chart_json(const Chart& c) {
+Json chart_json(const Chart& c, int digits = kDigits) {
   Json out{{"id", c.id},
            {"title", c.title},
            {"x", axis_json(c.x, x_range(c))},
@@ -73,11 +75,11 @@ Json chart_json(const Chart& c) {
     Json series{{"name", s.name},
                 {"shape", name_of(s.shape)},
                 {"color", color_of(c, i)},
-                {"x", rounded(s.x)},
-                {"y", rounded(s.y)}};
-    if (s.shape == Shape::kArea && c.stacked) series["upper"] = rounded(edges[i]);
-    if (!s.base.empty()) series["base"] = rounded(s.base);
-    if (!s.size.empty()) series["size"] = rounded(s.size);
+                {"x", rounded(s.x, digits)},
+                {"y", rounded(s.y, digits)}};
+    if (s.shape == Shape::kArea && c.stacked) series["upper"] = rounded(edges[i], digits);
+    if (!s.base.empty()) series["base"] = rounded(s.base, digits);
+    if (!s.size.empty()) series["size"] = rounded(s.size, digits);
     if (!s.labels.empty()) series["labels"] = s.labels;
     if (s.write_labels) series["written"] = true;
     if (s.dashed) series["dashed"] = true;
@@ -86,15 +88,18 @@ Json chart_json(const Chart& c) {
   for (std::size_t i = 0; i < c.bands.size(); ++i) {
     const Band& b = c.bands[i];
     const int color = (b.color >= 0 ? b.color : static_cast<int>(i)) % static_cast<int>(kPalette);
-    out["bands"].push_back(
-        {{"name", b.name}, {"color", color}, {"x", rounded(b.x)}, {"low", rounded(b.low)}, {"high", rounded(b.high)}});
+    out["bands"].push_back({{"name", b.name},
+                            {"color", color},
+                            {"x", rounded(b.x, digits)},
+                            {"low", rounded(b.low, digits)},
+                            {"high", rounded(b.high, digits)}});
   }
   for (const ReferenceLine& l : c.lines)
     out["lines"].push_back({{"vertical", l.vertical}, {"at", l.at}, {"label", l.label}});
   if (c.views.empty()) return out;
   out["held"] = c.held, out["at"] = c.at, out["caption"] = c.caption;
   for (const Chart& view : c.views) {
-    Json entry = chart_json(view);
+    Json entry = chart_json(view, kViewDigits);
     entry["at"] = view.at, entry["caption"] = view.caption;
     for (const char* key : {"id", "title", "stacked", "horizontal"}) entry.erase(key);
     out["views"].push_back(std::move(entry));

@@ -199,12 +199,12 @@ TEST_CASE("charts: a line of a sweep holds all keys but two, and the page offers
 
 namespace {
 
-/// GPUs by lengths of the output by two batches; `fits` says which points do.
-Result many_points(int gpus, int outputs, const std::function<bool(int gpu, int output)>& fits) {
+/// GPUs by lengths of the output by batches from 1 up; `fits` says which points do.
+Result many_points(int gpus, int outputs, const std::function<bool(int gpu, int output)>& fits, int batches = 2) {
   Result r{.kind = ResultKind::kSweep};
   for (int gpu = 0; gpu < gpus; ++gpu) {
     for (int output = 1; output <= outputs; ++output) {
-      for (const int batch : {1, 2}) {
+      for (int batch = 1; batch <= batches; ++batch) {
         ResultPoint p;
         p.keys = {{"gpu", fmt::format("g{}", gpu)},
                   {"batch", std::to_string(batch)},
@@ -236,6 +236,23 @@ TEST_CASE("charts: of more combinations than can be chosen, the caption has the 
   const Chart& c = chart(out, "tpot-sweep");
   CHECK(c.views.size() == 63);
   CHECK(c.caption == fmt::format("Drawn for output tokens {}. 64 of 70 combinations can be chosen.", c.at[0]));
+}
+
+TEST_CASE("charts: however many points a sweep has, its views stay small and reach from end to end") {
+  std::vector<Chart> out;
+  add_sweep_charts(many_points(
+                       2, 70, [](int, int) { return true; }, 100),
+                   out);
+  std::size_t points = 0;
+  for (const Chart& view : chart(out, "tpot-sweep").views) {
+    for (const Series& s : view.series) {
+      points += s.x.size();
+      CHECK(s.x.front() == 1);
+      CHECK(s.x.back() == 100);
+    }
+  }
+  CHECK(points > 63 * 2 * 20);
+  CHECK(points <= 3840);  // of 14,000
 }
 
 TEST_CASE("charts: of more speculations than lines can be drawn, an even selection is") {

@@ -236,6 +236,7 @@ StoredSweep read_store(const std::string& path, const std::function<void(StoredP
                              SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
     if (opened != SQLITE_OK) store.fail(opened & 0xff);
   }
+  store.run("PRAGMA cache_size=-131072");  // KiB: results are looked up by hash, so from all over the file
   store.check();
   std::map<std::string, std::string> about;
   store.each("SELECT key, value, checksum FROM about",
