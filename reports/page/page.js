@@ -33,7 +33,8 @@
       }
       sets.push(set);
     }
-    return sets.map((set, key) => ({ ...set, key }));
+    const seen = new Map();  // a set keeps its place among those of its name and kind, whatever else a view has
+    return sets.map((set) => { const kind = (set.quiet ? "band " : "") + set.label, nth = seen.get(kind) || 0; seen.set(kind, nth + 1); return { ...set, key: kind + " " + nth }; });
   }
 
   /// The range that was found for the data holds as long as the scale is the one it was found for.
@@ -66,6 +67,12 @@
   function choosers(figure, one, tools) {
     const { spec } = one, views = [spec, ...spec.views], lists = [];
     for (const view of spec.views) for (const name of ["x", "y"]) view[name].log = spec[name].log;
+    const colors = new Map(spec.series.map((s) => [s.name, s.color]));  // of a name, the same in every view
+    for (const view of spec.views) {
+      for (const s of view.series) if (!colors.has(s.name)) colors.set(s.name, colors.size % 10);
+      const was = new Map(view.series.map((s) => [s.color, colors.get(s.name)]));
+      for (const one of [...view.series, ...view.bands]) one.color = was.get(one.color) ?? one.color;
+    }
     const choose = (i, value) => {
       const alike = (view) => (view.at[i] === value ? 1000 : 0) + view.at.filter((v, k) => v === one.spec.at[k]).length;
       const view = views.reduce((best, v) => (alike(v) > alike(best) ? v : best));
