@@ -218,7 +218,12 @@ window.Planner = (function () {
   }
 
   const money = (v) => (Number.isFinite(v) ? digits(v) : "no price");
-  function fact(name, value, sub, id) { return el("div", { class: "kpi", ...(id ? { id } : {}) }, el("div", { class: "name" }, name), el("div", { class: "value" }, ...[].concat(value)), el("div", { class: "sub" }, sub || "")); }
+  const signed = (write, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + write(Math.abs(v));
+  /// `of`: the figure of a winner, and `write` its difference from the one that is pinned as A.
+  function fact(name, value, sub, { id, w, of, write = digits } = {}) {
+    const more = pinned && of && pinned.plan.winner !== w ? of(w) - of(pinned.plan.winner) : NaN;
+    return el("div", { class: "kpi", ...(id ? { id } : {}) }, el("div", { class: "name" }, name), el("div", { class: "value" }, ...[].concat(value)), el("div", { class: "sub" }, sub || ""), Number.isFinite(more) ? el("div", { class: "sub against" }, "B − A: " + signed(write, more)) : "");
+  }
   const small = (unit) => el("small", {}, unit);
   const objective_name = (name) => name.replace(/^[a-z0-9]+/, (metric) => metric.toUpperCase()).replace(/_/g, " ");
   function limits(w) {
@@ -261,12 +266,12 @@ window.Planner = (function () {
       box.replaceChildren(
         el("h2", { id: "plan-title" }, w.gpus + " × " + w.gpu, el("small", {}, w.model + " on " + layout(w) + ", " + format(w.precision) + ", " + w.engine + " " + w.engine_version)),
         el("div", { class: "kpis" },
-          fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money(w.usd_per_hour * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), "plan-usd"),
-          fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws"),
-          fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens"),
-          fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : ""),
+          fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money(w.usd_per_hour * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), { id: "plan-usd", w, of: (d) => d.usd_per_hour }),
+          fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws", { w, of: (d) => (d.probability === null ? NaN : 100 * d.probability), write: (v) => digits(v) + " %" }),
+          fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens", { w, of: (d) => d.usd_per_million_output_tokens }),
+          fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : "", { w, of: (d) => d.load }),
           fact("Bound by", plan.bound || "–", "10 % more of it helps the most"),
-          fact("Power", [digits((w.mean_power_watts ?? NaN) / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token")),
+          fact("Power", [digits((w.mean_power_watts ?? NaN) / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token", { w, of: (d) => (d.mean_power_watts ?? NaN) / 1000 })),
         limits(w), el("div", { id: "plan-memory" }), compare_box(plan));
     }
     $("plan-now").replaceChildren(...(w ? [el("b", {}, w.gpus + " × " + w.gpu), el("span", {}, money(w.usd_per_hour) + " USD/h"), el("span", {}, w.probability === null ? "" : digits(100 * w.probability) + " % sure")] : [el("b", {}, "nothing meets these objectives")]));
@@ -294,13 +299,13 @@ window.Planner = (function () {
   const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens, digits], ["probability", (w) => 100 * w.probability, (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
   function compare_box(plan) {
     if (!pinned) return el("p", { class: "soft", id: "plan-compare" }, "Pin this plan as A, change one thing, and see B − A here.");
-    const a = pinned.plan.winner, b = plan.winner, sign = (f, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + f(Math.abs(v));
+    const a = pinned.plan.winner, b = plan.winner;
     const value_of = (w, name) => (w.objectives.find((o) => o.objective === name) || {}).value_ms ?? NaN;
     const judged = b.objectives.map(({ objective }) => [objective_name(objective), (w) => value_of(w, objective), text.ms]);
     const name = (w) => w.gpus + " × " + w.gpu + ", " + layout(w) + ", " + format(w.precision);
     const changes = Object.keys(DEFAULTS).filter((k) => pinned.values[k] !== values[k]).map((k) => k + ": " + pinned.values[k] + " → " + values[k]);
     return el("div", { class: "scroll", id: "plan-compare", tabindex: "0", role: "group", "aria-label": "B beside A" }, el("p", { class: "soft" }, changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet."),
-      el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...[...COMPARED.slice(0, 3), ...judged, ...COMPARED.slice(3)].map(([title, of, write]) => el("tr", {}, el("td", {}, title), el("td", {}, write(of(a))), el("td", {}, write(of(b))), el("td", {}, sign(write, of(b) - of(a))))))));
+      el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...[...COMPARED.slice(0, 3), ...judged, ...COMPARED.slice(3)].map(([title, of, write]) => el("tr", {}, el("td", {}, title), el("td", {}, write(of(a))), el("td", {}, write(of(b))), el("td", {}, signed(write, of(b) - of(a))))))));
   }
 
   // Charts -----------------------------------------------------------------------------------------------------------------
@@ -327,7 +332,9 @@ window.Planner = (function () {
     for (const p of list) by.set(p.gpu, [...(by.get(p.gpu) || []), p]);
     const sets = [...by].map(([gpu, points]) => ({ label: gpu, color: color_of(gpu), data: points.map((p) => ({ x: p.output_tokens_per_s_per_user, y: p[key] })), points, pointRadius: points.map((p) => (p.objectives_met ? 5 : 3)), pointStyle: points.map((p) => (p.objectives_met ? "circle" : "crossRot")), names: points.map((p) => p.layout), showLine: true, borderWidth: 1.5 }));
     if (by.size > 1) sets.push({ label: "the best of all", color: "ink", alpha: "00", borderDash: [6, 4], borderWidth: 2, pointRadius: 0, pointHitRadius: 0, pointStyle: "line", quiet: true, showLine: true, order: 5, data: best.map((p) => ({ x: p.output_tokens_per_s_per_user, y: p[key] })) });
-    if (w) sets.push({ label: "winner", color: "ink", pointRadius: 9, pointStyle: "star", borderWidth: 2, data: [{ x: w.output_tokens_per_s_per_user, y: w[key] }], points: [{ ...w, layout: layout(w), precision: format(w.precision), objectives_met: true }] });
+    const star = (d) => ({ data: [{ x: d.output_tokens_per_s_per_user, y: d[key] }], points: [{ ...d, layout: layout(d), precision: format(d.precision), objectives_met: true }] });
+    if (pinned && pinned.plan.winner !== w) sets.push({ label: "A", color: "soft", alpha: "00", pointRadius: 9, pointStyle: "rectRot", borderWidth: 2, ...star(pinned.plan.winner) });
+    if (w) sets.push({ label: "winner", color: "ink", pointRadius: 9, pointStyle: "star", borderWidth: 2, ...star(w) });
     plots[id].rows = list.map((p) => ({ gpu: p.gpu, layout: p.layout, precision: p.precision, tokens_per_s_per_user: p.output_tokens_per_s_per_user, [key]: p[key], objectives_met: p.objectives_met }));
     const all = sets.flatMap((s) => s.data.map((p) => p.y)).filter((y) => y > 0), log = Math.max(...all) > 20 * Math.min(...all), limit = ((w && w.objectives) || []).find((o) => o.objective.startsWith("tpot"));
     plots[id].card.hidden = !list.length;
@@ -402,6 +409,8 @@ window.Planner = (function () {
     plots.load.rows = rows;
     const line = (key, label, color, dash) => ({ label, color, borderDash: dash ? [5, 4] : [], showLine: true, borderWidth: 2, pointRadius: 3, data: rows.map((r) => ({ x: r.load, y: r[key] })) });
     const sure = w.objectives.filter((o) => o.interval_high_ms && /^(ttft|tpot)_p99/.test(o.objective)).map((o) => ({ label: o.objective.slice(0, 4).toUpperCase() + " p99, 90 % of deployments like it", color: o.objective.startsWith("ttft") ? "c1" : "c0", alpha: "55", unlisted: true, quiet: true, showLine: true, borderWidth: 9, pointRadius: 0, pointHitRadius: 0, order: 9, faint: true, data: [{ x: w.load, y: o.interval_low_ms }, { x: w.load, y: o.interval_high_ms }] }));
+    const of_a = pinned && pinned.plan.winner !== w && pinned.plan.load_unit === unit ? pinned.load : [];
+    for (const [key, label, color] of [["p99_ttft_ms", "A: TTFT p99", "c1"], ["p99_tpot_ms", "A: TPOT p99", "c0"]]) if (of_a.length) sure.push({ label, color, faint: true, quiet: true, showLine: true, borderWidth: 2, pointRadius: 0, pointHitRadius: 0, data: of_a.map((r) => ({ x: r.load, y: r[key] })) });
     plots.load.plot.show({ kind: "scatter", x: { title: "load, " + unit }, y: { title: "ms (log)", log: true }, sets: [line("p99_ttft_ms", "TTFT p99", "c1"), line("median_ttft_ms", "TTFT median", "c1", true), line("p99_tpot_ms", "TPOT p99", "c0"), line("median_tpot_ms", "TPOT median", "c0", true), ...sure],
       guides: [{ at: Number(values.ttft), label: "TTFT limit", left: true }, { at: Number(values.tpot), label: "TPOT limit", left: true }, { at: w.load, vertical: true, label: "asked", color: "soft" }, { at: held * w.load, vertical: true, label: "holds", color: "good" }], tooltip: (item) => item.dataset.label + ": " + text.ms(item.parsed.y) + " at " + digits(item.parsed.x) + " " + unit + (rows[item.dataIndex].saturated ? " (saturated)" : "") });
   }
@@ -470,7 +479,7 @@ window.Planner = (function () {
     $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that no other load on that GPU beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("day", "The fleet over the day", "Replicas by the hour, as many as needed, and as an autoscaler runs them, with the load."), plot("daycost", "Cost of the day", "A fixed fleet, one switched by the clock, one autoscaled."), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
     $("plan-how").textContent = Plots.HOW;
     $("plan-stop").addEventListener("click", () => Ask.cancel());
-    $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values } }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
+    $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values }, load: plots.load.rows }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
     $("plan-columns").addEventListener("click", () => { all_columns = !all_columns; $("plan-columns").setAttribute("aria-pressed", String(all_columns)); if (shown) table(shown); });
     $("plan-copy-command").addEventListener("click", (e) => copy(e.target, $("plan-command").textContent));
     $("plan-copy-yaml").addEventListener("click", (e) => copy(e.target, $("plan-yaml").textContent));

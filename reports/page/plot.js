@@ -273,7 +273,7 @@ window.Plots = (function () {
               chart.update();
             },
           },
-          tooltip: { filter: (item) => !item.dataset.quiet, callbacks: { title: spec.tooltipTitle || (spec.kind === "bar" ? undefined : () => ""), label: (item) => spec.tooltip(item) } },
+          tooltip: { backgroundColor: color("ink"), titleColor: color("card") || color("paper"), bodyColor: color("card") || color("paper"), filter: (item) => !item.dataset.quiet, callbacks: { title: spec.tooltipTitle || (spec.kind === "bar" ? undefined : () => ""), label: (item) => spec.tooltip(item) } },
         },
       };
     }

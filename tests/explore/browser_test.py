@@ -309,6 +309,7 @@ def planner(browser, url):
     browser.until("return location.hash.includes('rate=40')")
     browser.until(PLANNED + " !== arguments[0]", first, what="another winner", tries=4000)
     check_plan(browser, planned(browser, "the other plan"))
+    assert browser.run("return [...document.querySelectorAll('#plan-winner .against')].every((n) => n.textContent.startsWith('B − A: ')) && document.querySelectorAll('#plan-winner .against').length") >= 3
     assert "rate: 4 → 40" in browser.run("return document.getElementById('plan-compare').textContent")
     browser.run("history.back()")
     browser.until("return document.getElementById('plan-at-rate').value === '4'", what="back")
