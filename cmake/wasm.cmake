@@ -33,7 +33,7 @@ add_custom_command(OUTPUT ${site}/stamp
 # The engine as a part of other pages, which `roofcast report` puts into its own.
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/engine.html
   COMMAND node ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js --engine ${site} ${PROJECT_BINARY_DIR}/engine.html
-  DEPENDS ${site}/stamp ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js VERBATIM)
+  DEPENDS ${site}/stamp ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js ${PROJECT_SOURCE_DIR}/explore/wasm/unpack.js VERBATIM)
 add_custom_target(roofcast_site ALL DEPENDS ${site}/stamp ${PROJECT_BINARY_DIR}/engine.html)
 # A node that is not Debian's own does not look where Debian's acorn lies.
 set_property(TARGET roofcast_wasm PROPERTY RULE_LAUNCH_LINK "${CMAKE_COMMAND} -E env NODE_PATH=/usr/share/nodejs")
