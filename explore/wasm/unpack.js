@@ -2,7 +2,8 @@
 // Bytes out of the text of a script element in a page of UTF-8. A character of one byte is seven bits of an LZMA stream ("LZMA
 // specification", Igor Pavlov, 2015), which says the same as gzip in a quarter less; browsers unpack gzip themselves, but no LZMA. The
 // few characters that a page or a terminal would change are left out: one of two bytes says which of them, and the seven bits that follow it
-// ("Base-122 encoding", Kevin Albertson, 2016). That is an eighth less than digits to the base 85 or a quarter less than base64.
+// ("Base-122 encoding", Kevin Albertson, 2016). Seven bytes become eight; digits to the base 85
+// make five of four, base64 four of three.
 const LEFT_OUT = [0, 8, 12, 13, 26, 27, 38, 60];  // NUL, backspace, form feed, carriage return, end of file, escape, &, <
 
 /// `text`: "LENGTH PACKED CHARACTERS", bytes before and after LZMA.
