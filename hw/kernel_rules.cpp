@@ -54,8 +54,8 @@ double parse_value(Trait trait, const ConfigTree& node) {
   return ConfigReader(make_map({{std::string("value"), node->mark, node}})).number("value");
 }
 
-Condition parse_condition(const ConfigNode::Entry& entry) {
-  Condition out{.trait = parse_trait(entry.key, entry.key_mark), .values = {}, .except = {}};
+CallCondition parse_condition(const ConfigNode::Entry& entry) {
+  CallCondition out{.trait = parse_trait(entry.key, entry.key_mark), .values = {}, .except = {}};
   if (entry.value->kind == ConfigNode::Kind::kList) {
     for (const ConfigTree& item : entry.value->items) out.values.push_back(parse_value(out.trait, item));
   } else if (entry.value->kind == ConfigNode::Kind::kMap) {
@@ -120,7 +120,7 @@ CallTraits::CallTraits(Architecture architecture) {
   (*this)[Trait::kMatrixUnits] = static_cast<double>(traits_of(architecture).matrix_units);
 }
 
-bool Condition::holds(const CallTraits& call) const {
+bool CallCondition::holds(const CallTraits& call) const {
   const double value = call[trait];
   if (std::find(except.begin(), except.end(), value) != except.end()) return false;
   if (values.empty()) return value >= at_least && value <= at_most;
@@ -128,7 +128,7 @@ bool Condition::holds(const CallTraits& call) const {
 }
 
 bool KernelRule::applies(const CallTraits& call) const {
-  return std::all_of(when.begin(), when.end(), [&](const Condition& condition) { return condition.holds(call); });
+  return std::all_of(when.begin(), when.end(), [&](const CallCondition& condition) { return condition.holds(call); });
 }
 
 namespace {

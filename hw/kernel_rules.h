@@ -53,7 +53,7 @@ class CallTraits {
 
 /// One condition under `when`: the trait has one of the listed values or, if none are listed, lies within the bounds;
 /// and it has no value of `except`.
-struct Condition {
+struct CallCondition {
   Trait trait{};
   std::vector<double> values, except;
   double at_least = -std::numeric_limits<double>::infinity(), at_most = std::numeric_limits<double>::infinity();
@@ -62,7 +62,7 @@ struct Condition {
 
 struct KernelRule {
   const Kernel* kernel = nullptr;
-  std::vector<Condition> when;
+  std::vector<CallCondition> when;
   std::string since, until;  ///< releases of the engine, `until` excluded; empty: no bound
   std::string source;
   bool applies(const CallTraits& call) const;

@@ -333,7 +333,8 @@ CallTraits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
 
 /// Whether a rule chose the kernel because the engine was told to use it.
 bool is_asked(const KernelRule& rule) {
-  return std::any_of(rule.when.begin(), rule.when.end(), [](const Condition& c) { return c.trait == Trait::kAsked; });
+  return std::any_of(rule.when.begin(), rule.when.end(),
+                     [](const CallCondition& c) { return c.trait == Trait::kAsked; });
 }
 
 ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
