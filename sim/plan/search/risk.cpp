@@ -320,11 +320,12 @@ bool weigh_if_sure(PlannedDeployment& p, const PlanSpec& plan, PricerPool& price
 
 ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
   if (objective < p.ranges.size()) return p.ranges[objective];
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.candidate.scenario.deployment->fidelity == Fidelity::kIdeal)
+    return {Seconds(kUnknown), Seconds(kUnknown), kUnknown};
   const Verdict& v = p.result.verdicts[objective];
   const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.statistic());
-  return {.low = v.value * std::exp(spread.low),
-          .high = v.value * std::exp(spread.high),
-          .missed = std::numeric_limits<double>::quiet_NaN()};
+  return {.low = v.value * std::exp(spread.low), .high = v.value * std::exp(spread.high), .missed = kUnknown};
 }
 
 std::optional<HardTruth> HardTruth::of(const PlannedDeployment& planned, const PlanSpec& plan) {

@@ -56,7 +56,7 @@ void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPo
 /// of them are missed, the worst ones first. True where it holds, or is not judged.
 bool weigh_if_sure(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
 /// Range of an objective, by its place: of the draws where they were weighed; else by quick_spread, `missed` not a
-/// number.
+/// number. Nothing of the ideal roofline is a number: it is no forecast, and has no errors that were measured.
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
 
 /// Weighs the first row in all draws. It gives up replicas while enough draws still hold, and gets more (or less load)
