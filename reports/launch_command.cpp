@@ -122,6 +122,16 @@ EngineSpec plain_release(const Deployment& d, const std::string& engine) {
 
 // --- vLLM ----------------------------------------------------------------------------------------------------------
 
+/// The ranks that a slot may have (vllm/config/lora.py, MaxLoRARanks), the least with room.
+int vllm_rank(const AdapterSpec& a) {
+  constexpr std::array kRanks{1, 8, 16, 32, 64, 128, 256, 320, 512};
+  const auto least = std::find_if(kRanks.begin(), kRanks.end(), [&](int rank) { return rank >= a.slot_rank; });
+  if (least == kRanks.end())
+    throw ConfigError(
+        fmt::format("--emit: vLLM has no slots for adapters of rank {}, {} is the most", a.slot_rank, kRanks.back()));
+  return *least;
+}
+
 void add_vllm_settings(const Launch& l, Words& w) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
   add(w, {"--max-num-seqs", std::to_string(e.max_num_seqs), "--max-num-batched-tokens",
@@ -146,7 +156,7 @@ void add_vllm_settings(const Launch& l, Words& w) {
   if (e.stream_interval != plain.stream_interval) add(w, {"--stream-interval", std::to_string(e.stream_interval)});
   if (e.kv_offload > Bytes(0)) add(w, {"--kv-offloading-size", text_of(e.kv_offload / kGibibyte * l.gpus())});
   if (const auto& a = l.d.adapters) {
-    add(w, {"--enable-lora", "--max-loras", std::to_string(a->slots), "--max-lora-rank", std::to_string(a->slot_rank),
+    add(w, {"--enable-lora", "--max-loras", std::to_string(a->slots), "--max-lora-rank", std::to_string(vllm_rank(*a)),
             "--max-cpu-loras", std::to_string(std::max(a->in_host, a->slots))});
   }
   if (!e.graphs.enabled && plain.graphs.enabled) add(w, {"--enforce-eager"});

@@ -184,6 +184,7 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
     out += fmt::format("  {:<12} {} (sampling: 95 % confident below {}), limit {}: margin {:.0f} %\n",
                        v.objective.name(), human_time(v.value.base()), human_time(v.upper.base()),
                        human_time(v.objective.limit.base()), 100 * v.margin());
+    if (std::isnan(range.low.base())) continue;  // the ideal roofline has none
     const std::string past = past_limit(range, v.objective.limit, w, plan);
     out += fmt::format("  {:<12} 90 % of deployments like it: {} to {}{}\n", "", human_time(range.low.base()),
                        human_time(range.high.base()), past.empty() ? "" : ", " + past);
@@ -191,8 +192,10 @@ std::string verdicts_text(const PlannedDeployment& w, const PlanSpec& plan) {
   if (w.unsteady > 0) out += fmt::format("  queue        grows in {:.0f} % of the draws\n", 100 * w.unsteady);
   out += speculation_text(w.candidate.scenario.serving.speculation);
   if (plan.max_power.value > 0)
-    out += fmt::format("  power        {} W on average, 95 % confident below {} W, limit {} W\n",
-                       significant(w.power().value, 3), significant(w.power_bound().value, 3),
+    out += fmt::format("  power        {} W on average,{} limit {} W\n", significant(w.power().value, 3),
+                       w.candidate.scenario.deployment->fidelity == Fidelity::kIdeal
+                           ? ""
+                           : fmt::format(" 95 % confident below {} W,", significant(w.power_bound().value, 3)),
                        significant(plan.max_power.value, 3));
   if (plan.max_cost.value > 0)
     out += fmt::format("  cost         {} USD/h, limit {} USD/h\n", usd(w.usd_per_hour()), usd(plan.max_cost.value));

@@ -47,7 +47,7 @@ inline constexpr auto kNullable = all<Type::kNumberOrNull>(
     "standard_error", "limits.max_cost_usd_per_hour", "limits.max_power_watts", "bought[].available",
     "services[].usd_per_hour", "services[].usd_per_hour_alone", "bought[].usd_per_gpu_hour", "total.usd_per_hour",
     "total.usd_per_hour_apart", "growth[].usd_per_hour", "binding_limits[].usd_per_hour", "metrics[].low",
-    "metrics[].high", "missed_in_draws", "energy_joules", "joules_per_output_token", "mean_power_watts",
+    "metrics[].high", "missed_in_draws", "interval_low_ms", "interval_high_ms", "energy_joules", "joules_per_output_token", "mean_power_watts",
     "mean_power_watts_low", "mean_power_watts_high", "grams_co2_per_million_output_tokens", "mean_ttft_ms",
     "median_ttft_ms", "std_ttft_ms", "p90_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms", "std_tpot_ms",
     "p90_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "median_itl_ms", "std_itl_ms", "p90_itl_ms", "p99_itl_ms",

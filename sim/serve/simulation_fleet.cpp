@@ -208,6 +208,7 @@ void Simulation::lose(int replica, SimTime now) {
       collector_.replied(now);
       collector_.lost(r.client);
     }
+    if (turns_) turns_->came(r.id, now);  // nobody asks when it came
     const int session = r.session;
     if (!leave(slot, now, now)) user_goes_on(session, now, now);
   }

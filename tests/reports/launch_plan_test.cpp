@@ -59,6 +59,7 @@ struct Schema {
       if (++i >= words.size() || words[i].starts_with("--")) return words[i - 1] + " without a value";
       const std::string& value = words[i];
       const bool variable = value.starts_with("$");
+      while (in.boolean("many", false) && i + 1 < words.size() && !words[i + 1].starts_with("--")) ++i;
       const std::vector<std::string> words_too = in.texts("words");
       if (std::find(words_too.begin(), words_too.end(), value) != words_too.end()) continue;
       if (type == "integer" && !variable && value.find_first_not_of("0123456789") != std::string::npos)
@@ -141,6 +142,20 @@ TEST_CASE("launch plan: every command parses by the engine's own arguments") {
         CHECK(schema.refusal(further, e.version) == "");
         for (const LaunchFile& file : first(plan).files) CHECK(schema.refusal_of_options(file.text) == "");
       }
+    }
+  }
+}
+
+TEST_CASE("launch plan: adapters and copies of experts parse by the engine's own arguments") {
+  const std::string adapters = "adapters: {count: 4, rank: 24, slots: 2, targets: [qkv_proj]}\nforce_unsupported: true",
+                    copies = "parallelism: {tp: 8, ep: 8}\nrouting: {redundant_experts: 8}\nforce_unsupported: true";
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+    for (const auto& [model, rest] : {std::pair{"llama-3.1-8b", adapters}, std::pair{"qwen3-30b-a3b", copies}}) {
+      const PlannedDeployment p = planned(deployment(engine, model, "h200-sxm", rest));
+      const LaunchPlan plan = launch_plan(p, engine, {"m"});
+      INFO(command_line(first(plan).words));
+      CHECK(Schema(engine).refusal(first(plan).words, p.candidate.scenario.deployment->engine.version) == "");
+      for (const LaunchFile& file : first(plan).files) CHECK(Schema(engine).refusal_of_options(file.text) == "");
     }
   }
 }

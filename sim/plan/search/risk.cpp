@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "base/error_summary.h"
@@ -222,32 +221,60 @@ bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployme
   return test_load(truth, test_in(draw, truths, p, pricers), pricers).held(truth);
 }
 
-void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+namespace {
+
+/// What one truth makes of a fleet.
+struct Outcome {
+  std::vector<double> seconds = {};  ///< of each objective, first tokens as much later as they are in the draw
+  bool held = false, steady = false, whole = false;
+};
+
+Outcome outcome_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployment& p, bool to_the_end,
+                   PricerPool& pricers) {
+  const Scenario truth = truths.scenario_in(draw);
+  LoadTest test = test_in(draw, truths, p, pricers);
+  test.to_the_end = to_the_end;
+  const LoadResult result = test_load(truth, test, pricers);
+  Outcome out{.held = result.held(truth), .steady = result.stationary, .whole = !result.cut};
+  const std::vector<Objective>& asked = p.candidate.scenario.objectives;
+  for (std::size_t k = 0; k < asked.size(); ++k)
+    out.seconds.push_back(observed(truth.objectives[k], result.metrics).base() *
+                          (asked[k].limit / truth.objectives[k].limit));
+  return out;
+}
+
+double share_held(const std::vector<Outcome>& outcomes) {
+  const auto held = std::count_if(outcomes.begin(), outcomes.end(), [](const Outcome& o) { return o.held; });
+  return static_cast<double>(held) / static_cast<double>(outcomes.size());
+}
+
+/// The worst draws first, in waves of a fixed size and each only as far as it can still hold, until too few can hold
+/// for `confidence`. Those that were not simulated count as held, so that share_held() is the most it can be.
+std::vector<Outcome> outcomes_until_decided(const std::vector<TruthDraw>& draws, const Truths& truths,
+                                            const PlannedDeployment& p, double confidence, PricerPool& pricers) {
+  constexpr std::size_t kWave = 8;
+  std::vector<std::pair<double, std::size_t>> worst;
+  for (std::size_t i = 0; i < draws.size(); ++i) worst.emplace_back(-truths.harm(draws[i], p.result.metrics), i);
+  std::stable_sort(worst.begin(), worst.end());
+  std::vector<Outcome> outcomes(draws.size(), Outcome{.held = true});
+  for (std::size_t begin = 0; begin < worst.size() && share_held(outcomes) >= confidence - 1e-9; begin += kWave) {
+    parallel_for_each_index(std::min(kWave, worst.size() - begin), [&](std::size_t k) {
+      const std::size_t i = worst[begin + k].second;
+      outcomes[i] = outcome_in(draws[i], truths, p, false, pricers);
+    });
+  }
+  return outcomes;
+}
+
+/// What all draws say of the objectives.
+void take_outcomes(PlannedDeployment& p, const std::vector<Outcome>& outcomes) {
   const Scenario& s = p.candidate.scenario;
-  const std::vector<TruthDraw> draws = draws_of(plan, s);
-  if (draws.empty() || !p.probability) return;
-  const Truths truths(s, p.result.metrics, p.tested.replicas, plan.load_uncertainty);
-  struct Outcome {
-    std::vector<double> seconds;  // of each objective, first tokens as much later as they are in the draw
-    bool held = false, steady = false;
-  };
-  std::vector<Outcome> outcomes(draws.size());
-  parallel_for_each_index(draws.size(), [&](std::size_t i) {
-    const Scenario truth = truths.scenario_in(draws[i]);
-    LoadTest test = test_in(draws[i], truths, p, pricers);
-    test.to_the_end = true;
-    const LoadResult result = test_load(truth, test, pricers);
-    outcomes[i].held = result.held(truth), outcomes[i].steady = result.stationary;
-    for (std::size_t k = 0; k < s.objectives.size(); ++k)
-      outcomes[i].seconds.push_back(observed(truth.objectives[k], result.metrics).base() *
-                                    (s.objectives[k].limit / truth.objectives[k].limit));
-  });
   const auto share = [&](auto has) {
     return static_cast<double>(std::count_if(outcomes.begin(), outcomes.end(), has)) /
            static_cast<double>(outcomes.size());
   };
   p.weighed = true;
-  p.probability = share([](const Outcome& o) { return o.held; });
+  p.probability = share_held(outcomes);
   p.unsteady = share([](const Outcome& o) { return !o.steady; });
   p.ranges.clear();
   for (std::size_t k = 0; k < s.objectives.size(); ++k) {
@@ -260,13 +287,45 @@ void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
   }
 }
 
+/// Weighs the fleet in `outcomes`, once those that were left out, or cut, are simulated to their end.
+void weigh_in(std::vector<Outcome> outcomes, const std::vector<TruthDraw>& draws, const Truths& truths,
+              PlannedDeployment& p, PricerPool& pricers) {
+  parallel_for_each_index(draws.size(), [&](std::size_t i) {
+    if (!outcomes[i].whole) outcomes[i] = outcome_in(draws[i], truths, p, true, pricers);
+  });
+  take_outcomes(p, outcomes);
+}
+
+Truths truths_of(const PlannedDeployment& p, const PlanSpec& plan) {
+  return Truths(p.candidate.scenario, p.result.metrics, p.tested.replicas, plan.load_uncertainty);
+}
+
+}  // namespace
+
+void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+  const std::vector<TruthDraw> draws = draws_of(plan, p.candidate.scenario);
+  if (draws.empty() || !p.probability) return;
+  weigh_in(std::vector<Outcome>(draws.size()), draws, truths_of(p, plan), p, pricers);
+}
+
+bool weigh_if_sure(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+  const std::vector<TruthDraw> draws = draws_of(plan, p.candidate.scenario);
+  if (draws.empty() || !p.probability) return true;
+  const Truths truths = truths_of(p, plan);
+  std::vector<Outcome> outcomes = outcomes_until_decided(draws, truths, p, plan.confidence, pricers);
+  const bool sure = share_held(outcomes) >= plan.confidence - 1e-9;
+  if (sure) weigh_in(std::move(outcomes), draws, truths, p, pricers);
+  return sure;
+}
+
 ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
   if (objective < p.ranges.size()) return p.ranges[objective];
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (p.candidate.scenario.deployment->fidelity == Fidelity::kIdeal)
+    return {Seconds(kUnknown), Seconds(kUnknown), kUnknown};
   const Verdict& v = p.result.verdicts[objective];
   const LogSpread spread = quick_spread(p.candidate.scenario, p.result.metrics, v.objective.statistic());
-  return {.low = v.value * std::exp(spread.low),
-          .high = v.value * std::exp(spread.high),
-          .missed = std::numeric_limits<double>::quiet_NaN()};
+  return {.low = v.value * std::exp(spread.low), .high = v.value * std::exp(spread.high), .missed = kUnknown};
 }
 
 std::optional<HardTruth> HardTruth::of(const PlannedDeployment& planned, const PlanSpec& plan) {
@@ -349,13 +408,12 @@ const PlannedDeployment* forecast_of(const PlanResult& out, const PlannedDeploym
 /// Fewer replicas while as many draws as are asked for still hold.
 void give_up_replicas(PlannedDeployment& p, const PlannedDeployment& nominal, const PlanSpec& plan,
                       PricerPool& pricers) {
-  Sizer sizer(nominal, plan, draws_of(plan, nominal.candidate.scenario), pricers);
-  for (int step = sizer.step_of(p) - 1; step >= 0 && sizer.holds_in_enough(step, plan.confidence); --step) {
+  const Sizer sizer(nominal, plan, {}, pricers);
+  for (int step = sizer.step_of(p) - 1; step >= 0; --step) {
     PlannedDeployment fewer = sizer.at(step);
     forecast(fewer, pricers);
     fewer.probability = 0;
-    weigh_objectives(fewer, plan, pricers);
-    if (*fewer.probability < plan.confidence - 1e-9 || !within_power(fewer, plan)) return;
+    if (!weigh_if_sure(fewer, plan, pricers) || !within_power(fewer, plan)) return;
     p = std::move(fewer);
   }
 }
@@ -421,61 +479,44 @@ bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, Pricer
     if (!within_power(larger, plan)) return false;
     p = std::move(larger);
   }
-  if (!p.probability) return true;
-  if (!p.weighed) weigh_objectives(p, plan, pricers);
+  if (!p.probability || (p.weighed && *p.probability >= plan.confidence - 1e-9)) return true;
+  if (!p.weighed && weigh_if_sure(p, plan, pricers)) return true;
   const PlannedDeployment from = p;
   const Sizer sizer(from, plan, {}, pricers);
-  for (int step = 1; *p.probability < plan.confidence - 1e-9; ++step) {
-    if (step > kMostSteps || !sizer.possible(step)) return false;
+  for (int step = 1; step <= kMostSteps && sizer.possible(step); ++step) {
     PlannedDeployment larger = sizer.at(step);
-    if (larger.gpus() == p.gpus() && larger.load == p.load) return false;
+    if (larger.gpus() == p.gpus() && larger.load == p.load) break;
+    larger.weighed = false;
     forecast(larger, pricers);
-    if (!within_power(larger, plan)) return false;
-    weigh_objectives(larger, plan, pricers);
+    if (!within_power(larger, plan)) break;
     p = std::move(larger);
+    if (weigh_if_sure(p, plan, pricers)) return true;
   }
-  return true;
+  if (!p.weighed) weigh_objectives(p, plan, pricers);  // it is shown as it is
+  return false;
 }
 
 void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
-  constexpr int kMostSteps = 32;
-  struct Growth {
-    PlannedDeployment from;
-    int step = 0;
-  };
-  std::map<std::uint64_t, Growth> grown;  // by candidate: all steps from one fleet, so that both roles grow
   std::vector<PlannedDeployment>& ranked = result.ranked;
-  const auto sort = [&] {
+  load_whole_winner(result, plan, pricers);
+  std::vector<PlannedDeployment> unsure;
+  while (!ranked.empty() && ranked.front().probability && !ranked.front().weighed) {
+    PlannedDeployment& p = ranked.front();
+    const PlannedDeployment* nominal = forecast_of(result, p);
+    if (nominal != nullptr && plan.goal != PlanGoal::kThroughput) give_up_replicas(p, *nominal, plan, pricers);
+    if (!settle_row(p, p.replicas, plan, pricers)) {
+      unsure.push_back(std::move(p));
+      ranked.erase(ranked.begin());
+    }
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
-  };
-  load_whole_winner(result, plan, pricers);
-  for (int i = 0; i < kMostSteps && !ranked.empty(); ++i) {
-    PlannedDeployment& p = ranked.front();
-    const std::uint64_t candidate = p.candidate.index;
-    const auto [at, first] = grown.try_emplace(candidate, Growth{p});
-    Growth& growth = at->second;
-    if (first) {
-      const PlannedDeployment* nominal = forecast_of(result, p);
-      if (nominal != nullptr && plan.goal != PlanGoal::kThroughput) give_up_replicas(p, *nominal, plan, pricers);
-      if (!p.weighed) weigh_objectives(p, plan, pricers);
-      growth.from = p;  // after what it gave up
-      sort();           // a row of the same bill may be surer
-      if (ranked.front().candidate.index != candidate) continue;
-    }
-    if (!p.probability || *p.probability >= plan.confidence - 1e-9) break;
-    const Sizer sizer(growth.from, plan, {}, pricers);
-    result.at_limit = !sizer.possible(growth.step + 1);
-    if (result.at_limit) break;
-    PlannedDeployment larger = sizer.at(++growth.step);
-    if (larger.gpus() == p.gpus() && larger.load == p.load) break;
-    forecast(larger, pricers);
-    result.at_limit = !within_power(larger, plan);
-    if (result.at_limit) break;
-    weigh_objectives(larger, plan, pricers);
-    p = std::move(larger);
-    sort();
     judge_ranking(result, plan, pricers);
+  }
+  result.at_limit = ranked.empty() && !unsure.empty();
+  if (result.at_limit) {  // the search allows nothing surer
+    ranked.push_back(*std::max_element(unsure.begin(), unsure.end(),
+                                       [](const auto& a, const auto& b) { return *a.probability < *b.probability; }));
+    result.nearest.reset();
   }
   if (!ranked.empty()) price_confidence(result, 0, plan, pricers);
 }

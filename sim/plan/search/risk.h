@@ -52,17 +52,21 @@ void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
 /// Simulates the fleet in every draw to its end: sets the ranges of its objectives, and its probability to the share of
 /// these draws that meet all of them. Nothing where the plan is not judged.
 void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
+/// The same of a fleet that holds with plan.confidence. Of any other nothing is set: the draws end as soon as too many
+/// of them are missed, the worst ones first. True where it holds, or is not judged.
+bool weigh_if_sure(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
 /// Range of an objective, by its place: of the draws where they were weighed; else by quick_spread, `missed` not a
-/// number.
+/// number. Nothing of the ideal roofline is a number: it is no forecast, and has no errors that were measured.
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
 
-/// Weighs the first row in all draws. It gives up replicas while enough draws still hold, and gets one more (or less
-/// load) while too few do; then the first row of the new order is weighed. It stays where the search allows no more.
-/// For throughput, the winner's whole fleet is loaded first, where one replica stood for it.
+/// Weighs the first row in all draws. It gives up replicas while enough draws still hold, and gets more (or less load)
+/// while too few do; then the first row of the new order is weighed. A row that the search does not allow to grow so
+/// far leaves the ranking, as long as another stays: else the surest is the answer. For throughput, the winner's whole
+/// fleet is loaded first, where one replica stood for it.
 void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
 /// Gives a fleet at least so many replicas and weighs it in all draws; it gets one more (or less load) while too few of
-/// them hold. False where the search allows no more.
+/// them hold. False where the search allows no more: then it is the largest.
 bool settle_row(PlannedDeployment& planned, int replicas, const PlanSpec& plan, PricerPool& pricers);
 
 /// Sets what the row costs at 50, 80 and 95 %: of a weighed row by all draws, as its probability.

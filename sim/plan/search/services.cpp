@@ -90,6 +90,13 @@ bool covers(const FleetOption& a, const FleetOption& b, bool watts) {
   return true;
 }
 
+/// Takes a row from the ranking of an answer.
+void drop_row(Sources& sources, std::size_t source, std::size_t row) {
+  std::vector<PlannedDeployment>& ranked = sources.answers[source].result.ranked;
+  ranked.erase(ranked.begin() + static_cast<std::ptrdiff_t>(row));
+  for (Row& r : sources.rows) r.row -= r.source == source && r.row > row ? 1 : 0;
+}
+
 /// Adds the confident rows of an answer. Rows beyond the first few are judged now, unless a known fleet needs no more
 /// than their forecast does. Rows that fail leave the ranking.
 void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools, bool watts) {
@@ -98,10 +105,6 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
   const auto known = [&](const FleetOption& option) {
     return std::any_of(sources.rows.begin(), sources.rows.end(),
                        [&](const Row& r) { return covers(r.option, option, watts); });
-  };
-  const auto drop = [&](std::size_t row) {
-    result.ranked.erase(result.ranked.begin() + static_cast<std::ptrdiff_t>(row));
-    for (Row& r : sources.rows) r.row -= r.source == source && r.row > row ? 1 : 0;
   };
   PricerPool& pricers = *result.pricers;
   for (const bool judged : {true, false}) {
@@ -113,7 +116,7 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
         result.forecasts.push_back(p);
         if (!make_sure(p, answer.plan, draws_of(answer.plan, p.candidate.scenario), pricers)) {
           result.forecasts.pop_back();
-          drop(i--);
+          drop_row(sources, source, i--);
           continue;
         }
         if (known(option_of(p, pools))) continue;
@@ -121,6 +124,27 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
       sources.rows.push_back({source, i, option_of(p, pools), rentals_of(p, pools)});
     }
   }
+}
+
+/// Weighs the fleet of a row in all draws, which gets what it needs to hold in as many as asked. Where that cannot be
+/// had, the row leaves its ranking, unless the service has no other. Whether nothing changed.
+bool settle_option(Sources& sources, std::size_t at, std::vector<PoolUse>& pools, bool watts) {
+  const Row row = sources.rows[at];
+  PlanAnswer& answer = sources.answers[row.source];
+  PlannedDeployment& p = answer.result.ranked[row.row];
+  const Fleet before = p.fleet();
+  const bool sure = settle_row(p, p.replicas, answer.plan, *answer.result.pricers), last = sources.rows.size() == 1;
+  if (p.fleet().replicas == before.replicas && p.fleet().prefill_replicas == before.prefill_replicas && (sure || last))
+    return true;
+  if (sure || last) {
+    sources.rows[at].option = option_of(p, pools), sources.rows[at].rentals = rentals_of(p, pools);
+  } else {
+    sources.rows.erase(sources.rows.begin() + static_cast<std::ptrdiff_t>(at));
+    drop_row(sources, row.source, row.row);
+  }
+  // What the fleet covered as it was may be worth more than what it is now.
+  for (std::size_t i = 0; i < sources.answers.size(); ++i) add_rows(sources, i, pools, watts);
+  return false;
 }
 
 /// The kinds of GPU of the candidates, in the order of the plan.
@@ -339,6 +363,38 @@ void answer_alone(ServicesAnswer& out, const SearchOptions& options, PlanDetail 
   for (const PoolUse& use : out.pools) out.joint->paid_gpus += use.paid_gpus;
 }
 
+/// The fleets that each service may get.
+struct Choices {
+  std::vector<std::size_t> of;  ///< services that have a fleet at all
+  Options options;
+  std::vector<std::vector<std::size_t>> row_of;  ///< by option: of Sources::rows
+};
+
+Choices choices_of(const std::vector<Sources>& sources) {
+  Choices out;
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    const std::vector<Row>& rows = sources[s].rows;
+    if (rows.empty()) continue;
+    out.of.push_back(s);
+    std::vector<FleetOption>& options = out.options.emplace_back();
+    std::vector<std::size_t>& from = out.row_of.emplace_back();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      options.insert(options.end(), rows[i].rentals.begin(), rows[i].rentals.end());
+      from.insert(from.end(), rows[i].rentals.size(), i);
+    }
+  }
+  return out;
+}
+
+/// Weighs all chosen fleets in all draws; whether they are as they were.
+bool settle_chosen(std::vector<Sources>& sources, const Choices& choices, const Assignment& joint,
+                   std::vector<PoolUse>& pools, bool watts) {
+  bool same = true;
+  for (std::size_t k = 0; k < choices.of.size(); ++k)
+    same &= settle_option(sources[choices.of[k]], choices.row_of[k][joint.chosen[k]], pools, watts);
+  return same;
+}
+
 }  // namespace
 
 bool ServicesAnswer::complete() const { return joint && joint->chosen.size() == services.size(); }
@@ -367,29 +423,20 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
   }
   std::vector<PoolUse> pools;
   std::vector<Sources> sources;
-  std::vector<std::size_t> of;  // services that have a fleet at all
-  Options choices;
-  std::vector<std::vector<std::size_t>> row_of;  // by choice
+  const bool watts = out.spec.limits.max_watts.has_value();
   for (const Service& service : out.spec.services) {
     Sources& known = sources.emplace_back(sources_of(service, options));
-    for (std::size_t i = 0; i < known.answers.size(); ++i)
-      add_rows(known, i, pools, out.spec.limits.max_watts.has_value());
-    if (known.rows.empty()) continue;
-    of.push_back(sources.size() - 1);
-    std::vector<FleetOption>& rows = choices.emplace_back();
-    std::vector<std::size_t>& from = row_of.emplace_back();
-    for (std::size_t i = 0; i < known.rows.size(); ++i) {
-      const std::vector<FleetOption>& rentals = known.rows[i].rentals;
-      rows.insert(rows.end(), rentals.begin(), rentals.end());
-      from.insert(from.end(), rentals.size(), i);
-    }
+    for (std::size_t i = 0; i < known.answers.size(); ++i) add_rows(known, i, pools, watts);
   }
-  if (!of.empty()) {
+  Choices choices = choices_of(sources);
+  for (bool settled = false; !settled && !choices.of.empty(); choices = choices_of(sources)) {
     const AssignmentOutcome found =
-        cheapest_assignment(bare(pools), choices, out.spec.limits, weighed_by(out.spec.goal));
+        cheapest_assignment(bare(pools), choices.options, out.spec.limits, weighed_by(out.spec.goal));
     out.joint = found.best, out.decided = found.decided;
-    find_binding(out, bare(pools), choices);
+    settled = !out.joint || settle_chosen(sources, choices, *out.joint, pools, watts);
   }
+  const std::vector<std::size_t>& of = choices.of;
+  if (!of.empty()) find_binding(out, bare(pools), choices.options);
   std::vector<FleetOption> fleets;
   for (std::size_t s = 0, k = 0; s < sources.size(); ++s) {
     Sources& known = sources[s];
@@ -401,8 +448,8 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     Row row;
     if (chosen) {
       const std::size_t choice = out.joint->chosen[k];
-      fleets.push_back(choices[k][choice]);
-      row = known.rows[row_of[k++][choice]];
+      fleets.push_back(choices.options[k][choice]);
+      row = known.rows[choices.row_of[k++][choice]];
     }
     service.answer = std::move(known.answers[row.source]);
     service.answer.plan.max_cost = {},

@@ -243,12 +243,12 @@ TEST_CASE("prices: prefill and decode workers share instances of one offer") {
 }
 
 TEST_CASE("prices: workers that send each other caches rent from one provider") {
-  // Verda has single H100s for 2.29 USD/h, but no L40S; RunPod has both.
+  // Verda has single H100s for 2.29 USD/h, but no L40S; Nebius has both.
   const Deployment decode = deployment("gpu: h100-sxm"), prefill = deployment("gpu: l40s");
   const FleetSpan span{1, 1};
   const Bill bill = cheapest_bill(decode, &prefill, {&span, 1});
   CHECK(bill.decode.quote->provider == bill.prefill.quote->provider);
-  CHECK(bill.usd_per_hour() == doctest::Approx(2.69 + 0.99));
+  CHECK(bill.usd_per_hour() == doctest::Approx(2.95 + 1.5484));
 }
 
 TEST_CASE("fleet cost: an autoscaled fleet pays for the whole instances of the replicas there are at the time") {

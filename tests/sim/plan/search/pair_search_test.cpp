@@ -226,7 +226,7 @@ TEST_CASE("scenario: prefill workers of their own take what they do not say from
   CHECK(m.completed == 50);
   const FleetCost cost = fleet_cost(m, *s.deployment, 3, split);
   CHECK(cost.gpus == 11);
-  CHECK(cost.usd_per_hour == doctest::Approx(5 * 0.99 + 6 * 2.69));  // RunPod has both
+  CHECK(cost.usd_per_hour == doctest::Approx(5 * 0.99 + 6 * 3.99));  // RunPod has both
   CHECK(m.prefill_busy_seconds > 0);
   CHECK(m.prefill_busy_seconds < m.gpu_busy_seconds);
 }

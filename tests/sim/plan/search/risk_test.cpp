@@ -123,6 +123,15 @@ TEST_CASE("advice: of a sure fleet beyond max_power the power binds, not an obje
   CHECK(r.advice.binds.starts_with("max_power ("));
 }
 
+TEST_CASE("risk: the ideal roofline has no interval") {
+  const PlanSpec plan = plan_of(chat("20", ""));
+  const PlanResult r = search_capacity(plan, {.fidelity = Fidelity::kIdeal});
+  REQUIRE(!r.ranked.empty());
+  CHECK(!r.ranked.front().probability);
+  CHECK(std::isnan(range_of(r.ranked.front(), 0).low.base()));
+  CHECK(std::isnan(range_of(r.ranked.front(), 0).high.base()));
+}
+
 TEST_CASE("risk: a load that is not known well takes more") {
   const int sure = search_capacity(plan_of(chat("400", ""))).ranked.at(0).gpus(),
             unsure = search_capacity(plan_of(chat("400", ", load_uncertainty: 0.3"))).ranked.at(0).gpus();

@@ -1,5 +1,6 @@
 // One verdict: what a plan's headline, its day, its growth and its probabilities say of the same fleet.
 #include <algorithm>
+#include <tuple>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "sim/plan/search/objective_budget.h"
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/risk.h"
+#include "sim/plan/search/services.h"
 
 using namespace roofcast;
 
@@ -247,6 +249,57 @@ TEST_CASE("how sure: what the winner is already costs no more") {
       } else {
         CHECK(safer.gpus > winner.gpus());
       }
+    }
+  }
+}
+
+TEST_CASE("how sure: draws that end once they are decided decide as all draws do") {
+  PlanSpec plan = parse_plan(parse_config_text(
+      chat(120, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 16, tp: [1], confidence: 0.5"), "plan.yaml"));
+  PlanResult result = search_capacity(plan);
+  PlannedDeployment all = result.ranked.at(0);
+  weigh_objectives(all, plan, *result.pricers);
+  REQUIRE(*all.probability > 0.05);
+  REQUIRE(*all.probability < 0.999);  // else nothing is decided early
+  for (const double confidence : {*all.probability - 0.025, *all.probability, *all.probability + 0.025, 1.0}) {
+    CAPTURE(confidence);
+    plan.confidence = confidence;
+    PlannedDeployment decided = result.ranked.at(0);
+    CHECK(weigh_if_sure(decided, plan, *result.pricers) == (*all.probability >= confidence - 1e-9));
+    CHECK(decided.weighed == (*all.probability >= confidence - 1e-9));
+    if (!decided.weighed) continue;
+    CHECK(*decided.probability == *all.probability);
+    CHECK(decided.unsteady == all.unsteady);
+    REQUIRE(decided.ranges.size() == all.ranges.size());
+    for (std::size_t k = 0; k < all.ranges.size(); ++k) {
+      CHECK(decided.ranges[k].low == all.ranges[k].low);
+      CHECK(decided.ranges[k].high == all.ranges[k].high);
+      CHECK(decided.ranges[k].missed == all.ranges[k].missed);
+    }
+  }
+}
+
+TEST_CASE("services: each gets a fleet that is as sure as asked") {
+  // By the order of their harm enough draws hold with the fewest replicas of each; in all draws they do not.
+  for (const auto& [first, second, confidence] :
+       {std::tuple{107.1, 54.5, 0.8}, std::tuple{56.5, 44.4, 0.7}, std::tuple{91.4, 54.6, 0.8}}) {
+    CAPTURE(first);
+    const ServicesAnswer a = answer_services(
+        parse_config_text(
+            fmt::format("{{engine: vllm, services: [{{name: a, model: llama-3.1-8b, workload: {{arrivals: {{process: "
+                        "poisson, rate: {} /s}}, prompt_tokens: 512, output_tokens: 64}}, objectives: {{ttft_p90: 500 "
+                        "ms, tpot_p90: 40 ms}}}}, {{name: b, model: qwen3-14b, workload: {{arrivals: {{process: "
+                        "poisson, rate: {} /s}}, prompt_tokens: 1000, output_tokens: 100}}, objectives: {{ttft_p90: "
+                        "800 ms, tpot_p90: 40 ms}}}}], search: {{gpus: [h100-sxm], max_gpus: 64, tp: [1], confidence: "
+                        "{}}}}}",
+                        first, second, confidence),
+            "plan.yaml"),
+        {}, PlanDetail::kRanking);
+    REQUIRE(a.complete());
+    for (const ServiceAnswer& service : a.services) {
+      const PlannedDeployment& fleet = service.answer.result.ranked.at(0);
+      CHECK(fleet.weighed);
+      CHECK(*fleet.probability >= confidence - 1e-9);
     }
   }
 }
