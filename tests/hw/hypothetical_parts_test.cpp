@@ -24,14 +24,12 @@ namespace {
 
 constexpr double kNoise = 1.0 + 1e-9;
 
-/// How much longer a larger part may take. Libraries split the keys of a decode step by the number of SMs, and by
-/// whole waves: what they choose for more of them is not always the faster.
+/// How much longer a larger part may take.
 struct Within {
   double decode = kNoise, prompts = kNoise, others = kNoise;
   double of(const std::string& what) const { return what == "decode" ? decode : what == "prompt" ? prompts : others; }
 };
 constexpr Within kExactly;
-constexpr Within kMoreSms{.decode = 1.25};
 constexpr Within kMoreBandwidth{.prompts = 1.04};
 /// At the same watts: where the board had more of them than the one measured, less of a faster clock is left.
 constexpr Within kMorePeak{.others = 1.03};
@@ -134,7 +132,7 @@ std::vector<Enlarged> enlarged(const GpuSpec& spec, double more) {
       {{"boost_clock=" + std::to_string(spec.boost_clock.base() * more / 1e6) + " MHz", of_peaks(spec, more),
         watts(more)},
        kExactly},
-      {{"sm_count=" + sms, of_peaks(spec, exact), watts(exact)}, kMoreSms},
+      {{"sm_count=" + sms, of_peaks(spec, exact), watts(exact)}, kExactly},
   };
 }
 
@@ -168,6 +166,24 @@ TEST_CASE("hypothetical parts: more bandwidth, watts, L2, peak, clock or SMs are
         CAPTURE(changes.front());
         never_slower(before, with(base, changes, kernels), all, within);
       }
+    }
+  }
+}
+
+TEST_CASE("hypothetical parts: more SMs under the peak of the GPU that was measured are not slower") {
+  // The peak is a limit of the chip: as many SMs as were measured still reach it.
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> factor(1.01, 3.0);
+  for (const char* base : {"h100-sxm", "a100-sxm", "b200-sxm"}) {
+    for (const std::string kernels : {"vllm", "trtllm"}) {
+      const CalibratedGpu before = with(base, {}, kernels);
+      std::vector<Timed> all = operators(before.spec);
+      std::erase_if(all, [](const Timed& one) { return one.what.find("experts") != std::string::npos; });
+      const std::string sms = std::to_string(static_cast<int>(before.spec.sm_count * factor(random) + 0.999));
+      CAPTURE(std::string(base));
+      CAPTURE(kernels);
+      CAPTURE(sms);
+      never_slower(before, with(base, {"sm_count=" + sms}, kernels), all);
     }
   }
 }
