@@ -156,7 +156,8 @@ Encoders read_encoders(HfConfig& in, double hidden) {
     out.no_pictures = "hears, and sees no images";
     return out;
   }
-  out.no_pictures = "has no image encoder (no vision_config)";
+  out.no_pictures = in.model_type() == "phi4mm" ? "sees by crops of a picture, whose tokens are not known"
+                                                : "has no image encoder (no vision_config)";
   out.no_sounds = "has no audio encoder (no audio_config)";
   const ConfigTree towers = part_with_towers(in.outer().whole());
   ConfigReader nested(towers);

@@ -207,6 +207,7 @@ TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4
                                   R"(, "audio_processor": {"name": "cascades", "config": {"attention_dim": 1024,
                                      "attention_heads": 16, "num_blocks": 24, "linear_units": 1536}}})");
   CHECK(sound_work(*phi.encoders.sounds, 1, Seconds(10)).outputs == 125);
+  CHECK(phi.encoders.no_pictures.find("whose tokens are not known") != std::string::npos);
 }
 
 TEST_CASE("pictures: Gemma 3 makes 256 tokens of any") {
