@@ -69,17 +69,24 @@ Seconds attention_row_time(const DecodeRow& row, const attention::DecodeKernel& 
 
 Seconds attention_row_time(const LatentPrefillRow& row, const attention::LatentPrefillKernel& kernel,
                            const ConstantsBlock& constants, const GpuSpec& gpu) {
-  if (!in_loop(row.header)) return latent_prefill_with(row.shape, row.heads, kernel, constants, gpu).time;
-  const attention::LatentPrefillParts parts = latent_prefill_parts(row.shape, row.heads, kernel, constants, gpu);
-  return eager_time(parts.total(parts.launch).time, attention::LatentPrefillKernel::in(constants)->value);
+  const Cost cost = with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
+    if (!in_loop(row.header)) return latent_prefill_with(row.shape, row.heads, kernel, constants, used);
+    const attention::LatentPrefillParts parts = latent_prefill_parts(row.shape, row.heads, kernel, constants, used);
+    return parts.total(parts.launch);
+  });
+  if (!in_loop(row.header)) return cost.time;
+  return eager_time(cost.time, attention::LatentPrefillKernel::in(constants)->value);
 }
 
 Seconds attention_row_time(const LatentDecodeRow& row, const attention::LatentDecodeKernel& kernel,
                            const ConstantsBlock& constants, const GpuSpec& gpu) {
-  if (!in_loop(row.header)) return latent_decode_with(row.shape, row.heads, kernel, constants, gpu).time;
   const attention::LatentDecodeParameters& p = attention::LatentDecodeKernel::in(constants)->value;
-  const attention::LatentDecodeParts parts = latent_decode_parts(row.shape, row.heads, kernel, constants, gpu);
-  return eager_time(parts.total(parts.launch, memory_in_loop(parts, p)).time, p);
+  const Cost cost = with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
+    if (!in_loop(row.header)) return latent_decode_with(row.shape, row.heads, kernel, constants, used);
+    const attention::LatentDecodeParts parts = latent_decode_parts(row.shape, row.heads, kernel, constants, used);
+    return parts.total(parts.launch, memory_in_loop(parts, p));
+  });
+  return in_loop(row.header) ? eager_time(cost.time, p) : cost.time;
 }
 
 Seconds attention_row_time(const PrefillRow& row, const Machine& machine) {
