@@ -194,7 +194,6 @@ TEST_CASE("hypothetical parts: more SMs than those measured are not slower, with
     for (const std::string kernels : {"vllm", "trtllm"}) {
       const CalibratedGpu before = with(base, {}, kernels);
       std::vector<Timed> all = operators(before.spec);
-      std::erase_if(all, [](const Timed& one) { return one.what.find("experts") != std::string::npos; });
       for (const Dtype cache : {Dtype::kBf16, Dtype::kFp8}) {
         for (const double heads : {16.0, 128.0}) add_latent_attention(all, heads, cache);
       }
