@@ -12,6 +12,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/checkpoint_name.h"
 #include "base/config_release.h"
 #include "base/model_document.h"
 #include "base/program_path.h"
@@ -120,9 +121,10 @@ ConfigTree remembered(std::string_view kind, const std::string& path) {
   return document.tree;
 }
 
-/// Whether a model's file names this Hugging Face repository as its source, or under `hugging_face` as one of the same
-/// architecture and format: `wanted` in lower case, with or without its owner.
-bool is_of_repository(const std::string& path, const std::string& wanted) {
+/// The Hugging Face repositories, in lower case, that a model's file names: its source, and under `hugging_face` those
+/// of the same architecture and format.
+std::vector<std::string> repositories_of(const std::string& path) {
+  std::vector<std::string> ids;
   static constexpr std::string_view kHub = "huggingface.co/", kBetween = " \t\r,[]\"'";
   for (const std::string& line : split(lower(read_file(path, std::size_t{1} << 26)), '\n')) {
     const bool source = line.starts_with("source:");
@@ -135,10 +137,18 @@ bool is_of_repository(const std::string& path, const std::string& wanted) {
         id.erase(0, hub + kHub.size());
       else if (source)
         continue;
-      if (id == wanted || (wanted.find('/') == std::string::npos && id.ends_with("/" + wanted))) return true;
+      ids.push_back(std::move(id));
     }
   }
-  return false;
+  return ids;
+}
+
+/// `wanted` in lower case, with or without its owner.
+bool is_of_repository(const std::string& path, const std::string& wanted) {
+  const std::vector<std::string> ids = repositories_of(path);
+  return std::any_of(ids.begin(), ids.end(), [&](const std::string& id) {
+    return id == wanted || (wanted.find('/') == std::string::npos && id.ends_with("/" + wanted));
+  });
 }
 
 /// What else a name may be: in another case, a GPU without "-sxm", a model by its Hugging Face id. Empty: nothing.
@@ -158,6 +168,32 @@ std::string path_by_other_name(std::string_view kind, const std::string& name) {
   return "";
 }
 
+/// The shipped model that a quantized checkpoint is of, by the checkpoint's name. Empty: none.
+std::string path_of_quantized(const CheckpointName& name) {
+  for (const std::string& model : name.models) {
+    if (std::string path = path_by_other_name("models", model); !path.empty()) return path;
+  }
+  return "";
+}
+
+/// What to write for a repository of Hugging Face that is not shipped.
+std::string instead_of_repository(const std::string& id) {
+  if (const auto quantized = parse_checkpoint_name(id, {}); quantized && !quantized->quantization) {
+    if (const std::string path = path_of_quantized(*quantized); !path.empty())
+      return fmt::format("; {} holds several formats: write 'model: {}' and 'precision: {}', or another format", id,
+                         fs::path(path).stem().string(), quantized->advice);
+  }
+  std::vector<std::string> ids;
+  for (const std::string& model : names_of("models")) {
+    for (std::string& other : repositories_of(fmt::format("{}/{}.yaml", folder_of("models"), model)))
+      ids.push_back(std::move(other));
+  }
+  const std::string nearest = nearest_name(lower(id), ids);
+  return fmt::format(
+      "; of a Hugging Face repository that is not shipped, download its config.json and name that file{}",
+      nearest.empty() ? "" : fmt::format(" (nearest of those shipped: {})", nearest));
+}
+
 /// A path as it is written; the folder of a model stands for its config.json.
 std::string path_as_written(std::string_view kind, const std::string& path, const Mark& origin) {
   std::error_code unknown;  // a folder that may not be searched: told as a file that is not there
@@ -173,9 +209,7 @@ std::string path_as_written(std::string_view kind, const std::string& path, cons
                           !path.starts_with('.') && !path.starts_with('/') && !path.ends_with(".yaml") &&
                           !path.ends_with(".json");
   throw ConfigError(origin, fmt::format("no such {} file '{}'{}", word_for(kind), path,
-                                        repository ? "; of a Hugging Face repository that is not shipped, download "
-                                                     "its config.json and name that file"
-                                                   : ""));
+                                        repository ? instead_of_repository(path) : ""));
 }
 
 }  // namespace
@@ -233,7 +267,27 @@ NameAndVersion split_version(const std::string& name) {
   return {name.substr(0, at), name.substr(at + 1)};
 }
 
+namespace {
+
+/// The document of a shipped model with the format of a quantized checkpoint of it, Qwen/Qwen3-32B-FP8. Null where the
+/// name is another's.
+ConfigTree quantized_model(const std::string& name, const Mark& origin) {
+  const auto quantized = parse_checkpoint_name(name, origin);
+  std::error_code unknown;
+  if (!quantized || !quantized->quantization || fs::exists(name, unknown)) return nullptr;
+  if (!path_by_other_name("models", name).empty()) return nullptr;
+  const std::string path = path_of_quantized(*quantized);
+  if (path.empty()) return nullptr;
+  const ConfigTree model = remembered("models", path);
+  return with_value(model, "quantization_config", quantized->quantization, model->mark);
+}
+
+}  // namespace
+
 ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
+  if (kind == "models") {
+    if (ConfigTree model = quantized_model(name_or_path, origin)) return model;
+  }
   return remembered(kind, path_of_named(kind, name_or_path, origin));
 }
 

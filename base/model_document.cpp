@@ -32,10 +32,10 @@ bool has_formats(const ConfigNode& document) {
 }
 
 /// Null where there is none.
-ConfigTree formats_beside(const fs::path& file) {
+ConfigTree read_beside(const fs::path& file, const char* name) {
   if (file.extension() != ".json") return nullptr;
   const std::string stem = file.filename() == "config.json" ? "" : file.stem().string() + ".";
-  const fs::path beside = file.parent_path() / (stem + "hf_quant_config.json");
+  const fs::path beside = file.parent_path() / (stem + name);
   std::error_code unreadable;
   return fs::is_regular_file(beside, unreadable) ? parse_config_file(beside.string()) : nullptr;
 }
@@ -54,8 +54,11 @@ ConfigTree parse_model_file(const std::string& path) {
     name->quoted = true;
     out = with_value(out, "_name_or_path", name, path);
   }
-  const ConfigTree formats = has_formats(*document) ? nullptr : formats_beside(path);
-  return formats ? with_value(out, "hf_quant_config", formats, path) : out;
+  const ConfigTree formats = has_formats(*document) ? nullptr : read_beside(path, "hf_quant_config.json");
+  if (formats) out = with_value(out, "hf_quant_config", formats, path);
+  const bool sees = document->find("vision_config") != nullptr && document->find("preprocessor_config") == nullptr;
+  const ConfigTree pictures = sees ? read_beside(path, "preprocessor_config.json") : nullptr;
+  return pictures ? with_value(out, "preprocessor_config", pictures, path) : out;
 }
 
 }  // namespace roofcast

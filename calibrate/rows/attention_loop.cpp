@@ -4,6 +4,7 @@
 
 #include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
+#include "hw/kernels/idle_sms.h"
 
 namespace roofcast::calibrate {
 namespace {
@@ -42,31 +43,50 @@ bool in_loop(const RowHeader& header) { return header.timing == Timing::kBenchma
 
 Seconds attention_row_time(const PrefillRow& row, const attention::PrefillKernel& kernel,
                            const ConstantsBlock& constants, const GpuSpec& gpu) {
-  if (!in_loop(row.header)) return attention_prefill_with(row.shape, row.heads, kernel, constants, gpu).time;
-  const attention::PrefillParts parts = prefill_parts(row.shape, row.heads, kernel, constants, gpu);
-  return parts.total(parts.launch).time;
+  return with_sms_to_spare(constants, gpu,
+                           [&](const GpuSpec& used) {
+                             if (!in_loop(row.header))
+                               return attention_prefill_with(row.shape, row.heads, kernel, constants, used);
+                             const attention::PrefillParts parts =
+                                 prefill_parts(row.shape, row.heads, kernel, constants, used);
+                             return parts.total(parts.launch);
+                           })
+      .time;
 }
 
 Seconds attention_row_time(const DecodeRow& row, const attention::DecodeKernel& kernel, const ConstantsBlock& constants,
                            const GpuSpec& gpu) {
-  if (!in_loop(row.header)) return attention_decode_with(row.shape, row.heads, kernel, constants, gpu).time;
-  const attention::DecodeParts parts = decode_parts(row.shape, row.heads, kernel, constants, gpu);
-  return parts.total(parts.time.launch, memory_in_loop(parts, kernel.reads(constants))).time;
+  return with_sms_to_spare(constants, gpu,
+                           [&](const GpuSpec& used) {
+                             if (!in_loop(row.header))
+                               return attention_decode_with(row.shape, row.heads, kernel, constants, used);
+                             const attention::DecodeParts parts =
+                                 decode_parts(row.shape, row.heads, kernel, constants, used);
+                             return parts.total(parts.time.launch, memory_in_loop(parts, kernel.reads(constants)));
+                           })
+      .time;
 }
 
 Seconds attention_row_time(const LatentPrefillRow& row, const attention::LatentPrefillKernel& kernel,
                            const ConstantsBlock& constants, const GpuSpec& gpu) {
-  if (!in_loop(row.header)) return latent_prefill_with(row.shape, row.heads, kernel, constants, gpu).time;
-  const attention::LatentPrefillParts parts = latent_prefill_parts(row.shape, row.heads, kernel, constants, gpu);
-  return eager_time(parts.total(parts.launch).time, attention::LatentPrefillKernel::in(constants)->value);
+  const Cost cost = with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
+    if (!in_loop(row.header)) return latent_prefill_with(row.shape, row.heads, kernel, constants, used);
+    const attention::LatentPrefillParts parts = latent_prefill_parts(row.shape, row.heads, kernel, constants, used);
+    return parts.total(parts.launch);
+  });
+  if (!in_loop(row.header)) return cost.time;
+  return eager_time(cost.time, attention::LatentPrefillKernel::in(constants)->value);
 }
 
 Seconds attention_row_time(const LatentDecodeRow& row, const attention::LatentDecodeKernel& kernel,
                            const ConstantsBlock& constants, const GpuSpec& gpu) {
-  if (!in_loop(row.header)) return latent_decode_with(row.shape, row.heads, kernel, constants, gpu).time;
   const attention::LatentDecodeParameters& p = attention::LatentDecodeKernel::in(constants)->value;
-  const attention::LatentDecodeParts parts = latent_decode_parts(row.shape, row.heads, kernel, constants, gpu);
-  return eager_time(parts.total(parts.launch, memory_in_loop(parts, p)).time, p);
+  const Cost cost = with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
+    if (!in_loop(row.header)) return latent_decode_with(row.shape, row.heads, kernel, constants, used);
+    const attention::LatentDecodeParts parts = latent_decode_parts(row.shape, row.heads, kernel, constants, used);
+    return parts.total(parts.launch, memory_in_loop(parts, p));
+  });
+  return in_loop(row.header) ? eager_time(cost.time, p) : cost.time;
 }
 
 Seconds attention_row_time(const PrefillRow& row, const Machine& machine) {

@@ -4,6 +4,7 @@
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/flash_generations.h"
+#include "hw/kernels/idle_sms.h"
 
 namespace roofcast {
 namespace {
@@ -151,8 +152,12 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
   }
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+  const auto on = [&](const GpuSpec& used) {
+    const DecodeKernel& kernel = decode_kernel(shape, heads, used, efficiency.rules());
+    return attention_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), used);
+  };
   const DecodeKernel& kernel = decode_kernel(shape, heads, gpu, efficiency.rules());
-  return slower_of(attention_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), gpu));
+  return slower_of(with_sms_to_spare(efficiency.constants(kernel, heads.kv, gpu), gpu, on));
 }
 
 }  // namespace roofcast

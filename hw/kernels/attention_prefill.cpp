@@ -5,6 +5,7 @@
 #include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/flash_generations.h"
+#include "hw/kernels/idle_sms.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 
 namespace roofcast {
@@ -163,8 +164,10 @@ Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, c
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
   if (runs_as_decode(shape, heads, efficiency.rules())) return attention_decode(as_decode(shape), heads, machine);
   const PrefillKernel& kernel = prefill_kernel(shape, heads, gpu, efficiency.rules());
-  const Dtype products = prefill_products(heads, kernel, gpu);
-  return attention_prefill_with(shape, heads, kernel, efficiency.constants(kernel, products, gpu), gpu);
+  const ConstantsBlock constants = efficiency.constants(kernel, prefill_products(heads, kernel, gpu), gpu);
+  return with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
+    return attention_prefill_with(shape, heads, kernel, constants, used);
+  });
 }
 
 }  // namespace roofcast

@@ -4,6 +4,7 @@
 #include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
+#include "hw/kernels/idle_sms.h"
 #include "hw/kernels/latent/latent_kernel.h"
 
 namespace roofcast {
@@ -131,7 +132,9 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
   }
   const Efficiency& efficiency = efficiency_of(machine);
   const LatentDecodeKernel& kernel = latent_decode_kernel(heads, gpu, efficiency.rules());
-  return latent_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), gpu);
+  const ConstantsBlock constants = efficiency.constants(kernel, heads.kv, gpu);
+  return with_sms_to_spare(
+      constants, gpu, [&](const GpuSpec& used) { return latent_decode_with(shape, heads, kernel, constants, used); });
 }
 
 /// attention_prefill's form without grouping.
@@ -203,7 +206,9 @@ Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const M
   if (runs_as_decode(shape, heads, gpu, efficiency.rules())) return latent_decode(as_decode(shape), heads, machine);
   const LatentPrefillKernel& kernel = latent_prefill_kernel(heads, gpu, efficiency.rules());
   const Dtype format = kernel.format(heads, gpu);
-  return latent_prefill_with(shape, heads, kernel, efficiency.constants(kernel, format, gpu), gpu);
+  const ConstantsBlock constants = efficiency.constants(kernel, format, gpu);
+  return with_sms_to_spare(
+      constants, gpu, [&](const GpuSpec& used) { return latent_prefill_with(shape, heads, kernel, constants, used); });
 }
 
 }  // namespace roofcast

@@ -13,6 +13,7 @@
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/expert_load.h"
 #include "hw/kernels/experts/experts_kernel.h"
+#include "hw/kernels/idle_sms.h"
 #include "hw/kernels/l2.h"
 
 namespace roofcast {
@@ -429,13 +430,24 @@ MoeParameters parameters_of(const ExpertsChoice& choice, const MoeShape& shape, 
   return choice.fitted->value;
 }
 
+/// Where the constants of `choice` come from; nothing where they are priors.
+ConstantsBlock block_of(const ExpertsChoice& choice, const Efficiency& efficiency) {
+  for (std::size_t i = 0; choice.fitted != nullptr && i < kDtypeCount; ++i) {
+    const ConstantsBlock& block = efficiency.block(*choice.kernel, static_cast<Dtype>(i));
+    if (block && ExpertsKernel::in(block) == choice.fitted) return block;
+  }
+  return {};
+}
+
 }  // namespace
 
 Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
     const ExpertsChoice choice = choose_experts(shape, machine);
     const MoeParameters p = parameters_of(choice, shape, machine);
-    Cost cost = moe_experts_with(shape, choice.kernel->traits(), p, *machine.gpu);
+    Cost cost = with_sms_to_spare(block_of(choice, *machine.efficiency), *machine.gpu, [&](const GpuSpec& used) {
+      return moe_experts_with(shape, choice.kernel->traits(), p, used);
+    });
     if (expands_choices(shape, *machine.gpu)) {
       const Cost copies = expansion(shape, machine);
       cost.time += copies.time;

@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "sim/model/operator_list.h"
 
 namespace roofcast {
 namespace {
 
-constexpr double kHalf = 2.0;                          // bytes of a 16-bit value
-constexpr double kWindowSeconds = 30, kFrames = 50.0;  // of Whisper: 3000 mel frames, halved by a convolution
+constexpr double kHalf = 2.0;  // bytes of a 16-bit value
 
-struct Grid {
-  double columns, rows;
-  double tokens() const { return columns * rows; }
-};
+using Grid = TileGrid;  // of tokens, too
 
 /// transformers/models/qwen2_vl/image_processing_qwen2_vl.py, smart_resize: sides to multiples of a token's; of too
 /// large a picture both are divided, of too small a one multiplied by what makes the area right, and rounded so that it
@@ -26,9 +23,17 @@ Grid native_grid(const EncoderSpec& e, double width, double height, double least
   };
   const Grid plain = sides(1.0, std::round);
   const double area = width * height / (side * side);
-  if (plain.tokens() > most) return sides(std::sqrt(most / area), std::floor);
-  if (plain.tokens() < least) return sides(std::sqrt(least / area), std::ceil);
+  if (plain.tiles() > most) return sides(std::sqrt(most / area), std::floor);
+  if (plain.tiles() < least) return sides(std::sqrt(least / area), std::ceil);
   return plain;
+}
+
+/// image_processing_kimi_vl.py, rescale: whole patches count, not the edge beside them; padding fills the last tokens.
+Grid padded_grid(const EncoderSpec& e, double width, double height) {
+  const double patches = std::max(1.0, std::floor(width / e.patch)) * std::max(1.0, std::floor(height / e.patch));
+  const double factor = std::min(1.0, std::sqrt(e.most * e.merge * e.merge / patches)), side = e.patch * e.merge;
+  return {std::max(1.0, std::ceil(std::floor(width * factor) / side)),
+          std::max(1.0, std::ceil(std::floor(height * factor) / side))};
 }
 
 /// transformers/models/pixtral/image_processing_pixtral.py, get_resize_output_image_size.
@@ -55,11 +60,92 @@ Grid tile_grid(const EncoderSpec& e, double width, double height) {
       const double scale = std::min(columns * e.image_size / width, rows * e.image_size / height);
       const bool enlarges = scale >= 1.0, best_enlarges = best_scale >= 1.0;
       const bool better = enlarges == best_enlarges ? (enlarges ? scale < best_scale : scale > best_scale) : enlarges;
-      const bool smaller = scale == best_scale && columns * rows < best.tokens();
+      const bool smaller = scale == best_scale && columns * rows < best.tiles();
       if (better || smaller) best = {columns, rows}, best_scale = scale;
     }
   }
   return best;
+}
+
+/// huggingface.co/OpenGVLab/InternVL3-8B, README.md, find_closest_aspect_ratio: of equal ones the grid with more tiles,
+/// if the picture covers more than half of them.
+Grid matched_grid(const EncoderSpec& e, double width, double height) {
+  std::vector<Grid> grids;
+  for (double tiles = 1; tiles <= e.most_tiles; ++tiles) {
+    for (double columns = 1; columns <= tiles; ++columns) {
+      if (std::fmod(tiles, columns) == 0) grids.push_back({columns, tiles / columns});
+    }
+  }
+  Grid best;
+  double least = INFINITY;
+  for (const Grid& grid : grids) {
+    const double difference = std::abs(width / height - grid.columns / grid.rows);
+    const bool covered = width * height > 0.5 * e.image_size * e.image_size * grid.tiles();
+    if (difference < least || (difference == least && covered)) best = grid, least = difference;
+  }
+  return best;
+}
+
+/// transformers/models/idefics3/image_processing_idefics3.py: the longer side to `longest`, the other by the same
+/// factor to an even number, then both up to whole squares.
+Grid split_grid(const EncoderSpec& e, double width, double height) {
+  const double ratio = std::max(width, height) / std::min(width, height), square = e.image_size;
+  const double shorter = std::floor(e.longest / ratio), even = std::max(1.0, shorter + std::fmod(shorter, 2.0));
+  const double longer = std::ceil(e.longest / square);
+  const double across = std::max(1.0, std::ceil(std::floor(longer * square * even / e.longest) / square));
+  return width >= height ? Grid{longer, across} : Grid{across, longer};
+}
+
+/// transformers/image_processing_utils.py, select_best_resolution: the grid that keeps most pixels of the picture, of
+/// such the one with the least padding.
+Grid fitting_grid(const EncoderSpec& e, double width, double height) {
+  Grid best;
+  double most = -1, least_padding = INFINITY;
+  for (const Grid& grid : e.grids) {
+    const double across = grid.columns * e.image_size, down = grid.rows * e.image_size;
+    const double scale = std::min(across / width, down / height);
+    const double kept = std::min(std::floor(width * scale) * std::floor(height * scale), width * height);
+    const double padding = across * down - kept;
+    if (kept > most || (kept == most && padding < least_padding)) best = grid, most = kept, least_padding = padding;
+  }
+  return best;
+}
+
+/// Tokens of a picture in `grid` without its padding (processing_llava_next.py, _get_unpadded_features): rows and
+/// columns of patches. More than `most_tiles` squares of them are scaled down (processing_llava_onevision.py).
+Grid unpadded_tokens(const EncoderSpec& e, const Grid& grid, double width, double height) {
+  const double side = std::floor(e.image_size / e.patch);
+  Grid tokens{side * grid.columns, side * grid.rows};
+  const auto without_padding = [](double all, double filled) { return all - 2 * std::floor((all - filled) / 2); };
+  if (width / height > tokens.columns / tokens.rows) {
+    tokens.rows = without_padding(tokens.rows, std::floor(height * tokens.columns / width + 1e-7));
+  } else {
+    tokens.columns = without_padding(tokens.columns, std::floor(width * tokens.rows / height + 1e-7));
+  }
+  const double over = e.most_tiles > 0 ? std::sqrt(tokens.tiles() / (e.most_tiles * side * side)) : 0;
+  return over > 1.1 ? Grid{std::floor(tokens.columns / over), std::floor(tokens.rows / over)} : tokens;
+}
+
+/// Squares of image_size; where there are several, the whole picture comes as one more.
+EncoderWork squares_work(const EncoderSpec& e, double items, double width, double height) {
+  const double side = std::floor(e.image_size / e.patch), each = std::floor(std::pow(side / e.merge, 2));
+  const auto work = [&](double squares, double tokens) {
+    return EncoderWork{items, squares, side * side + (e.class_token ? 1 : 0), squares * each, tokens + e.around};
+  };
+  if (e.rule == EncoderSpec::Rule::kMatched) {
+    const Grid grid = matched_grid(e, width, height);
+    const double squares = grid.tiles() + (e.thumbnail && grid.tiles() > 1 ? 1 : 0);
+    return work(squares, squares * each);
+  }
+  if (e.rule == EncoderSpec::Rule::kSplit) {
+    // processing_idefics3.py: a mark and the place before each square, a line's end after each row; the whole picture
+    // between two marks, behind its name
+    const Grid grid = split_grid(e, width, height);
+    if (grid.tiles() <= 1) return work(1, each + 3);
+    return work(grid.tiles() + 1, grid.tiles() * (each + 2) + grid.rows + each + 3);
+  }
+  const Grid grid = fitting_grid(e, width, height), tokens = unpadded_tokens(e, grid, width, height);
+  return work(grid.tiles() + 1, each + tokens.tiles() + tokens.rows);  // a line's end after each row
 }
 
 }  // namespace
@@ -67,11 +153,17 @@ Grid tile_grid(const EncoderSpec& e, double width, double height) {
 EncoderWork picture_work(const EncoderSpec& e, double items, double width, double height) {
   const double cells = e.merge * e.merge;
   const auto whole = [&](const Grid& grid, double more) {
-    return EncoderWork{items, 1, grid.tokens() * cells, grid.tokens(), grid.tokens() + more + e.around};
+    return EncoderWork{items, 1, grid.tiles() * cells, grid.tiles(), grid.tiles() + more + e.around};
   };
   switch (e.rule) {
     case EncoderSpec::Rule::kNative:
       return whole(native_grid(e, width, height, e.least, e.most), 0);
+    case EncoderSpec::Rule::kPadded:
+      return whole(padded_grid(e, width, height), 0);
+    case EncoderSpec::Rule::kMatched:
+    case EncoderSpec::Rule::kSplit:
+    case EncoderSpec::Rule::kAnyGrid:
+      return squares_work(e, items, width, height);
     case EncoderSpec::Rule::kRows: {
       const Grid grid = cut_grid(e, width, height);
       return whole(grid, grid.rows);  // [IMG_BREAK], at last [IMG_END]
@@ -80,11 +172,11 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
       return whole(filled_grid(e, width, height), 0);
     case EncoderSpec::Rule::kTiles: {
       const Grid grid = tile_grid(e, width, height);
-      const double tiles = grid.tokens() + (grid.tokens() > 1 ? 1 : 0), side = e.image_size / e.patch;
+      const double tiles = grid.tiles() + (grid.tiles() > 1 ? 1 : 0), side = e.image_size / e.patch;
       const double each = side * side / cells;
       // processing_llama4.py, _prompt_split_image: a separator after each tile, where there are several
       return {items, tiles, side * side + 1, tiles * each,
-              tiles * each + (grid.tokens() > 1 ? grid.tokens() : 0) + e.around};
+              tiles * each + (grid.tiles() > 1 ? grid.tiles() : 0) + e.around};
     }
     case EncoderSpec::Rule::kFixed:
     case EncoderSpec::Rule::kSound:
@@ -104,15 +196,17 @@ EncoderWork video_work(const EncoderSpec& e, double items, double width, double 
   const double grids = std::max(1.0, std::ceil(frames / e.frames_of_grid)), cells = e.merge * e.merge;
   const double least = std::max(e.least_of_grid, e.least_of_video / grids);
   const double most = std::max(std::min(e.most_of_grid, e.most_of_video / grids), kRoom * e.least_of_grid);
-  const double tokens = native_grid(e, width, height, least, most).tokens();
+  const double tokens = native_grid(e, width, height, least, most).tiles();
   const double around = e.around_grid > 0 ? grids * e.around_grid : e.around;
   return {items, grids, tokens * cells, grids * tokens, grids * tokens + around};
 }
 
 EncoderWork sound_work(const EncoderSpec& e, double items, Seconds length) {
-  const double seconds = length.base(), windows = std::max(1.0, std::ceil(seconds / kWindowSeconds));
-  const double tokens = std::ceil((e.padded ? windows * kWindowSeconds : seconds) * kFrames / e.merge);
-  return {items, windows, kWindowSeconds * kFrames, tokens, tokens + e.around, true};
+  const double seconds = length.base(), windows = std::max(1.0, std::ceil(seconds / e.window_seconds));
+  const double all = windows * e.window_seconds, heard = e.padded ? all : seconds;
+  const double tokens = e.tokens_of_sound > 0 ? e.tokens_of_sound : std::ceil(heard * e.frames_per_second / e.merge);
+  const double frames = (e.whole_windows ? all : seconds) * e.frames_per_second / windows;
+  return {items, windows, std::max(1.0, std::ceil(frames)), tokens, tokens + e.around, true};
 }
 
 namespace {
@@ -135,6 +229,8 @@ std::vector<Operator> encoder_operators(const OperatorContext& context, const En
   };
   product("encoder_patches", 1, rows * (e.convolved > 0 ? 2 : 1), e.patch_values, e.hidden);
   if (e.convolved > 0) product("encoder_convolution", 1, rows, e.convolved, e.hidden);
+  for (const EncoderProduct& p : e.products)
+    product("encoder_other", p.count, std::max(1.0, std::round(rows * p.rows_per_patch)), p.inputs, p.outputs);
   list.stream("encoder_norm", 2 * e.layers, rows * e.hidden * 4.0 * kHalf);
   product("encoder_qkv", e.layers, rows, e.hidden, 3 * width);
   const double all_seen = e.layers - e.windowed_layers;
@@ -160,7 +256,9 @@ double encoder_parameters(const EncoderSpec& e) {
   const double width = e.heads * e.head_dim, block = (e.gated ? 3.0 : 2.0) * e.hidden * e.inter;
   const double project =
       e.projector_width > 0 ? e.projector_width * (e.projector_in + e.output) : e.projector_in * e.output;
-  return e.layers * (4.0 * e.hidden * width + block) + (e.patch_values + e.convolved) * e.hidden +
+  double products = 0;
+  for (const EncoderProduct& p : e.products) products += p.count * p.inputs * p.outputs;
+  return products + e.layers * (4.0 * e.hidden * width + block) + (e.patch_values + e.convolved) * e.hidden +
          e.projectors * project + e.vectors;
 }
 

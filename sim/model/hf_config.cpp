@@ -135,7 +135,7 @@ std::vector<std::string> meaningful(std::vector<std::string> keys) {
       "min_length mlp_hidden_act model_type mscale multimodal name norm_elementwise_affine norm_eps "
       "norm_epsilon norm_topk_prob norm_type num_beams num_key_value_heads original_max_position_embeddings "
       "output_attentions output_hidden_states output_router_logits output_scores partial_rotary_factor "
-      "prefix pretraining_tp problem_type pruned_heads qk_norm_type quantization_config "
+      "prefix preprocessor_config pretraining_tp problem_type pruned_heads qk_norm_type quantization_config "
       "query_pre_attn_scalar remove_invalid_values reorder_and_upcast_attn repetition_penalty "
       "residual_multiplier return_dict rms_norm_eps rope_interleave rope_local_base_freq rope_parameters "
       "rope_pct rope_ratio rope_scaling rope_theta rope_type rotary_base rotary_dim rotary_emb_base "

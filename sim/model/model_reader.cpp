@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -63,6 +65,18 @@ void refuse_other_models(HfConfig& in) {
   }
 }
 
+/// Those of timm's "mobilenetv5_300m_enc" (Gemma 3n), rounded as the name is; 0 without.
+double parameters_in_name(const std::string& architecture) {
+  for (std::size_t end = architecture.find('m', 1); end != std::string::npos; end = architecture.find('m', end + 1)) {
+    std::size_t from = end;
+    while (from > 0 && std::isdigit(static_cast<unsigned char>(architecture[from - 1])) != 0) --from;
+    const bool apart =
+        from > 0 && architecture[from - 1] == '_' && (end + 1 == architecture.size() || architecture[end + 1] == '_');
+    if (apart && from < end) return 1e6 * std::atof(architecture.substr(from, end - from).c_str());
+  }
+  return 0;
+}
+
 /// A tower that comes with the checkpoint takes memory, though text does not pass it: depth x (4 h^2 + 2 h i),
 /// attention and a feed-forward block a layer; 3 h i with a gate (SiLU; Pixtral).
 double tower_parameters(HfConfig& in, std::string_view config) {
@@ -78,6 +92,10 @@ double tower_parameters(HfConfig& in, std::string_view config) {
   const double hidden = first_of({"embed_dim", "hidden_size", "vt_hidden_size", "d_model", "width"});
   const double ratio = vision->has("mlp_ratio") ? vision->number("mlp_ratio", kAtLeastZero) : 4.0;
   const double inter = first_of({"intermediate_size", "vt_intermediate_size", "encoder_ffn_dim"});
+  if (const double named = parameters_in_name(vision->text("architecture", "")); named > 0 && depth <= 0) {
+    vision->ignore_rest();
+    return named;
+  }
   const bool gated = vision->text("hidden_act", "") == "silu" || vision->text("model_type", "") == "pixtral";
   vision->ignore_rest();
   return depth * hidden * (4.0 * hidden + (gated ? 3.0 : 2.0) * (inter > 0 ? inter : ratio * hidden));
@@ -88,11 +106,44 @@ constexpr std::array<std::string_view, 12> kOtherParts{
     "talker_config", "token2wav_config", "code2wav_config", "embd_layer",  "audio_processor",       "img_processor",
     "vision_lora",   "speech_lora",      "vision_tower",    "audio_tower", "speech_encoder_config", "vit_config"};
 
+/// Phi-4-multimodal's adapters for pictures and speech beside every product of its layers, r (k + n) parameters each,
+/// and its tower for pictures, whose sizes its config leaves to its code: those of
+/// transformers/models/phi4_multimodal/configuration_phi4_multimodal.py (SigLIP), and two products as wide as the
+/// model.
+void add_phi4_parts(HfConfig& in, ModelSpec& model) {
+  if (in.model_type() != "phi4mm") return;
+  for (const char* key : {"embd_layer", "img_processor", "audio_processor", "vision_lora", "speech_lora"})
+    in.reader().ignore(key);
+  double sides = 0;
+  for (const LayerKind& kind : model.layers) {
+    for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) sides += kind.count * (m.k + m.n);
+  }
+  double adapters = 0;
+  for (const char* key : {"vision_lora", "speech_lora"}) {
+    auto adapter = in.outer().optional_child(key);
+    if (adapter && adapter->has("r")) adapters += sides * adapter->number("r", kAtLeastOne);
+    if (adapter) adapter->ignore_rest();
+  }
+  constexpr double kLayers = 27, kHidden = 1152, kInter = 4304, kPatchValues = 3 * 14 * 14;
+  const bool sees = in.outer().has("embd_layer");
+  const double tower = sees ? kLayers * kHidden * (4 * kHidden + 2 * kInter) + kPatchValues * kHidden +
+                                  model.hidden * (kHidden + model.hidden)
+                            : 0;
+  model.extra_parameters += adapters + tower;
+  model.assumptions.push_back(
+      fmt::format("adapters for pictures and speech: about {:.2f} B parameters in memory, no work; vision tower: about "
+                  "{:.2f} B, as "
+                  "transformers has it; its tokens per image are not known",
+                  adapters / 1e9, tower / 1e9));
+}
+
 /// Says what of the checkpoint is in neither the weights nor the work.
 void say_parts_left_out(HfConfig& in, ModelSpec& model) {
   const ConfigTree whole = in.outer().whole(), towers = part_with_towers(whole);
   std::vector<std::string> left_out;
+  const bool phi4 = in.model_type() == "phi4mm";  // counted
   for (const std::string_view key : kOtherParts) {
+    if (phi4) break;
     for (const ConfigTree& tree : {whole, towers}) {
       const ConfigTree* part = tree->find(key);
       if (part == nullptr || !*part || (*part)->kind == ConfigNode::Kind::kNull) continue;
@@ -113,7 +164,7 @@ void add_tower(HfConfig& in, ModelSpec& model, const char* config, const std::op
   if (!apart && !encoder) return;
   const double parameters = encoder ? encoder_parameters(*encoder) : tower_parameters(in, config);
   model.extra_parameters += parameters;
-  if (!apart) return;  // Whisper's encoder is a part of the model
+  if (!apart && in.model_type() == "whisper") return;  // its encoder is a part of the model
   const char* tower = std::string_view(config) == "audio_config" ? "audio tower" : "vision tower";
   const std::string size = parameters > 0
                                ? fmt::format("about {:.2f} B parameters in memory, no work for text", parameters / 1e9)
@@ -202,6 +253,7 @@ ModelSpec parse_model(const ConfigTree& document) {
   model.encoders = read_encoders(in, model.hidden);
   add_tower(in, model, "vision_config", model.encoders.pictures, model.encoders.no_pictures);
   add_tower(in, model, "audio_config", model.encoders.sounds, model.encoders.no_sounds);
+  add_phi4_parts(in, model);
   say_parts_left_out(in, model);
   check_model(model, in);
   model = without_pruned(model, in);

@@ -347,6 +347,11 @@ ConfigTree quantization_of(HfConfig& in) {
   }
   if (!tree && (tree = in.outer().tree("hf_quant_config")))
     in.say("the formats are those of modelopt's hf_quant_config.json");
+  if (tree && tree->find("by_name") != nullptr)  // base/checkpoint_name.h
+    in.say(
+        fmt::format("the formats are those that checkpoints named '{}' have; where its config.json leaves more layers "
+                    "in 16 bit, name that file",
+                    (*tree->find("by_name"))->scalar));
   if (!tree || tree->kind != ConfigNode::Kind::kMap || tree->entries.empty()) return nullptr;
   const ConfigTree* inner = tree->find("quantization");
   return inner != nullptr && *inner && (*inner)->kind == ConfigNode::Kind::kMap ? *inner : tree;

@@ -18,10 +18,10 @@ namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 18> kOwnKeys{
-    "method",           "activations",     "kv_cache",        "tp",        "pp",      "dcp",   "ep",
-    "attention_copies", "not_model",       "adapters",        "media",     "encoder", "beams", "tree_width",
-    "sparse",           "expert_adapters", "encoder_decoder", "preemption"};
+constexpr std::array<std::string_view, 19> kOwnKeys{
+    "method",          "activations", "kv_cache",      "tp",      "pp",    "dcp",        "ep",     "attention_copies",
+    "not_model",       "adapters",    "media",         "encoder", "beams", "tree_width", "sparse", "expert_adapters",
+    "encoder_decoder", "preemption",  "prefix_caching"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -54,7 +54,8 @@ class OwnCondition {
                                     {"encoder_decoder", &encoder_decoder_},
                                     {"beams", &beams_},
                                     {"sparse", &sparse_},
-                                    {"expert_adapters", &expert_adapters_}}) {
+                                    {"expert_adapters", &expert_adapters_},
+                                    {"prefix_caching", &prefix_caching_}}) {
       if (in.has(key)) *flag = in.boolean(key);
     }
     in.finish();
@@ -70,7 +71,8 @@ class OwnCondition {
            is(adapters_, d.adapters.has_value()) && is(media_, !d.media.empty()) &&
            is(encoder_, d.model.encoder_only) && is(encoder_decoder_, d.model.attends_to_encoder()) &&
            is(beams_, has_beams(s)) && is(sparse_, d.precision.two_of_four) &&
-           is(expert_adapters_, d.adapters && d.adapters->experts) && !(not_model_ && not_model_->holds(facts));
+           is(expert_adapters_, d.adapters && d.adapters->experts) && is(prefix_caching_, d.engine.prefix_caching) &&
+           !(not_model_ && not_model_->holds(facts));
   }
 
  private:
@@ -95,7 +97,7 @@ class OwnCondition {
 
   Names method_, activations_, kv_cache_, preemption_;
   Range tp_, pp_, dcp_, ep_, copies_, tree_width_;
-  std::optional<bool> adapters_, media_, encoder_, encoder_decoder_, beams_, sparse_, expert_adapters_;
+  std::optional<bool> adapters_, media_, encoder_, encoder_decoder_, beams_, sparse_, expert_adapters_, prefix_caching_;
   std::optional<Condition> not_model_;
 };
 

@@ -16,6 +16,7 @@
 #include "hw/kernels/attention.h"
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/gemm.h"
+#include "hw/kernels/latent_attention.h"
 #include "hw/kernels/moe.h"
 
 using namespace roofcast;
@@ -24,14 +25,12 @@ namespace {
 
 constexpr double kNoise = 1.0 + 1e-9;
 
-/// How much longer a larger part may take. Libraries split the keys of a decode step by the number of SMs, and by
-/// whole waves: what they choose for more of them is not always the faster.
+/// How much longer a larger part may take.
 struct Within {
   double decode = kNoise, prompts = kNoise, others = kNoise;
   double of(const std::string& what) const { return what == "decode" ? decode : what == "prompt" ? prompts : others; }
 };
 constexpr Within kExactly;
-constexpr Within kMoreSms{.decode = 1.25};
 constexpr Within kMoreBandwidth{.prompts = 1.04};
 /// At the same watts: where the board had more of them than the one measured, less of a faster clock is left.
 constexpr Within kMorePeak{.others = 1.03};
@@ -75,6 +74,21 @@ void add_attention(std::vector<Timed>& out, Dtype cache, double dim) {
   for (const double tokens : {128.0, 4096.0, 32768.0}) {
     const PrefillShape prompt{.batch = 2, .query_len = tokens};
     out.push_back({"prompt", [=](const Machine& on) { return attention_prefill(prompt, heads, on).time; }});
+  }
+}
+
+void add_latent_attention(std::vector<Timed>& out, double heads, Dtype cache) {
+  LatentHeads latent;
+  latent.heads = heads, latent.kv = cache;
+  for (const double batch : {1.0, 16.0, 256.0}) {
+    for (const double context : {256.0, 2048.0, 32768.0}) {
+      const DecodeShape decode{.batch = batch, .mean_context = context, .max_context = context};
+      out.push_back({"latent decode", [=](const Machine& on) { return latent_decode(decode, latent, on).time; }});
+    }
+  }
+  for (const double tokens : {128.0, 4096.0, 32768.0}) {
+    const PrefillShape prompt{.batch = 2, .query_len = tokens};
+    out.push_back({"latent prompt", [=](const Machine& on) { return latent_prefill(prompt, latent, on).time; }});
   }
 }
 
@@ -134,7 +148,7 @@ std::vector<Enlarged> enlarged(const GpuSpec& spec, double more) {
       {{"boost_clock=" + std::to_string(spec.boost_clock.base() * more / 1e6) + " MHz", of_peaks(spec, more),
         watts(more)},
        kExactly},
-      {{"sm_count=" + sms, of_peaks(spec, exact), watts(exact)}, kMoreSms},
+      {{"sm_count=" + sms, of_peaks(spec, exact), watts(exact)}, kExactly},
   };
 }
 
@@ -168,6 +182,30 @@ TEST_CASE("hypothetical parts: more bandwidth, watts, L2, peak, clock or SMs are
         CAPTURE(changes.front());
         never_slower(before, with(base, changes, kernels), all, within);
       }
+    }
+  }
+}
+
+TEST_CASE("hypothetical parts: more SMs than those measured are not slower, with their peaks or under the same") {
+  // Under the same peak, that is a limit of the chip: as many SMs as were measured still reach it.
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> factor(1.01, 3.0);
+  for (const char* base : {"h100-sxm", "a100-sxm", "b200-sxm"}) {
+    for (const std::string kernels : {"vllm", "trtllm"}) {
+      const CalibratedGpu before = with(base, {}, kernels);
+      std::vector<Timed> all = operators(before.spec);
+      for (const Dtype cache : {Dtype::kBf16, Dtype::kFp8}) {
+        for (const double heads : {16.0, 128.0}) add_latent_attention(all, heads, cache);
+      }
+      const int sms = static_cast<int>(before.spec.sm_count * factor(random) + 0.999);
+      const double more = static_cast<double>(sms) / before.spec.sm_count;
+      const std::string count = "sm_count=" + std::to_string(sms);
+      CAPTURE(std::string(base));
+      CAPTURE(kernels);
+      CAPTURE(count);
+      never_slower(before, with(base, {count}, kernels), all);
+      const std::string watts = "board_power=" + std::to_string(before.spec.board_power.value * more) + " W";
+      never_slower(before, with(base, {count, of_peaks(before.spec, more), watts}, kernels), all);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "hw/kernels/gemm/gemm_kernel.h"
 #include "hw/kernels/gemm/gemm_math.h"
 #include "hw/kernels/gemm/tile_search.h"
+#include "hw/kernels/idle_sms.h"
 
 namespace roofcast {
 namespace {
@@ -94,7 +95,8 @@ Cost gemm(const GemmShape& shape, const Machine& machine) {
   const MatmulKernel& kernel = gemm_kernel(shape, gpu, machine.efficiency->rules());
   const Dtype block = gemm_block(shape.weights, shape.activations);
   if (const ConstantsBlock& own = machine.efficiency->block(kernel, block))
-    return gemm_with(shape, kernel, kernel.parameters(own), gpu);
+    return with_sms_to_spare(
+        own, gpu, [&](const GpuSpec& used) { return gemm_with(shape, kernel, kernel.parameters(own), used); });
   return gemm_with(shape, kernel, gemm_constants(kernel, block, gpu, *machine.efficiency), gpu);
 }
 

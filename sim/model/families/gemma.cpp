@@ -56,7 +56,8 @@ ModelSpec read_gemma3n(HfConfig& in) {
 }
 
 /// Gemma 4: layers that see everything have heads of their own size whose values are their keys; experts may stand
-/// beside a dense block.
+/// beside a dense block. E2B and E4B have Gemma 3n's table of embeddings per layer, and E2B's layers that read the
+/// cache of others a feed-forward block twice as wide (transformers, modeling_gemma4.py).
 ModelSpec read_gemma4(HfConfig& in) {
   Traits traits = kGemma3;
   const bool routed = in.flag({"enable_moe_block"}, false);
@@ -74,14 +75,27 @@ ModelSpec read_gemma4(HfConfig& in) {
     a.value_projection = !in.flag({"attention_k_eq_v"}, false);
   }
   share_caches(in, attention);
+  const double side = in.number({"hidden_size_per_layer_input"}, 0);
+  const double shared = in.number({"num_kv_shared_layers"}, 0);
+  const bool wide = in.flag({"use_double_wide_mlp"}, false);
+  if (side > 0) traits.norms += 1;
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    FeedForward block = read_dense(in, traits);
+    DenseFeedForward dense = read_dense(in, traits);
+    if (wide && static_cast<double>(i) >= layers - shared) dense.inter *= 2;
+    FeedForward block = dense;
     if (routed) {
       ExpertFeedForward experts = read_experts(in, traits);
       experts.dense_inter = read_dense(in, traits).inter;
       block = experts;
     }
-    append_layer(model, make_layer(attention[i], block, traits));
+    LayerKind kind = make_layer(attention[i], block, traits);
+    kind.extra_parameters = 2.0 * model.hidden * side;
+    append_layer(model, kind);
+  }
+  if (side > 0) {
+    model.extra_parameters =
+        (in.number({"vocab_size_per_layer_input"}, model.vocabulary) + model.hidden) * side * layers;
+    model.assumptions.emplace_back("the per-layer embedding tables are kept on the GPU");
   }
   return model;
 }

@@ -96,6 +96,120 @@ TEST_CASE("pictures: tiles of Llama 4, and the whole picture once more") {
   CHECK(picture(llama4(), 5000, 5000).sequences == 17);
 }
 
+TEST_CASE("pictures: InternVL stretches them to the grid of squares that is nearest in shape") {
+  const ModelSpec model =
+      with("internvl_chat", R"("force_image_size": 448, "downsample_ratio": 0.5, "max_dynamic_patch": 12, )",
+           R"("vision_config": {"model_type": "intern_vit_6b", "num_hidden_layers": 24, "hidden_size": 1024,
+                 "intermediate_size": 4096, "num_attention_heads": 16, "patch_size": 14, "image_size": 448})");
+  // 4 x 3 squares of 448, and the whole one small: 13 x (32 / 2)^2, between <img> and </img>; 32^2 patches and a class
+  EncoderWork w = picture(model, 1024, 768);
+  CHECK(w.sequences == 13);
+  CHECK(w.patches == 1025);
+  CHECK(w.outputs == 13 * 256);
+  CHECK(w.tokens == 13 * 256 + 2);
+  // A square picture of one square covers half of two by two: no more than one, and nothing small beside it
+  CHECK(picture(model, 448, 448).tokens == 256 + 2);
+  // 896 x 896 covers more than half of 2 x 2 squares, not of 3 x 3
+  CHECK(picture(model, 896, 896).sequences == 5);
+}
+
+TEST_CASE("pictures: Idefics3 scales the longer side and cuts squares") {
+  const auto model = [](const std::string& scale, const std::string& vision) {
+    return with("idefics3", "\"scale_factor\": " + scale + ", ",
+                R"("vision_config": {"model_type": "idefics3", "hidden_size": 1152, "intermediate_size": 4304,
+                   "num_hidden_layers": 27, "num_attention_heads": 16, "patch_size": 14, )" +
+                    vision + "}");
+  };
+  // Idefics3-8B: 1024 x 768 becomes 4 x 364 = 1456 x 1092, 4 x 3 squares of (26 / 2)^2 = 169 tokens with two before
+  // them, 3 ends of rows, and 169 + 3 of the whole picture
+  EncoderWork w = picture(model("2", R"("image_size": 364)"), 1024, 768);
+  CHECK(w.sequences == 13);
+  CHECK(w.outputs == 13 * 169);
+  CHECK(w.tokens == 12 * 171 + 3 + 172);
+  // SmolVLM: 1920 x 1440, 5 x 4 squares of 384 and (27 / 3)^2 tokens
+  w = picture(model("3", R"("image_size": 384, "size": {"longest_edge": 1920})"), 1024, 768);
+  CHECK(w.tokens == 20 * 83 + 4 + 84);
+  // Upright: the same number
+  CHECK(picture(model("3", R"("image_size": 384, "size": {"longest_edge": 1920})"), 768, 1024).outputs == w.outputs);
+  // As small as one square
+  CHECK(picture(model("2", R"("image_size": 364, "size": {"longest_edge": 364})"), 500, 400).tokens == 172);
+}
+
+TEST_CASE("pictures: LLaVA-NeXT fits them into a grid and leaves the padding out") {
+  const std::string clip =
+      R"("vision_config": {"model_type": "clip_vision_model", "hidden_size": 1024, "image_size": 336,
+         "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14})";
+  const std::string grids =
+      R"("image_grid_pinpoints": [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]], )";
+  // 1024 x 768 keeps most pixels in 672 x 672: 672 x 504 of them. Of 48 x 48 patches 36 rows are no padding; each ends
+  // with a token more, and 24^2 of the whole picture stand before
+  EncoderWork w = picture(with("llava_next", grids, clip), 1024, 768);
+  CHECK(w.sequences == 5);
+  CHECK(w.patches == 577);
+  CHECK(w.outputs == 5 * 576);
+  CHECK(w.tokens == 48 * 36 + 36 + 576);
+  // 336 x 1008: 1 column of 3, nothing padded (a pair says the height first)
+  CHECK(picture(with("llava_next", grids, clip), 336, 1008).tokens == 24 * 72 + 72 + 576);
+  // LLaVA-OneVision, 5 x 5 squares of 27 x 27: more than nine are scaled down by sqrt(25 / 9) = 1.667, to 81 x 81
+  w = picture(with("llava_onevision",
+                   R"("image_grid_pinpoints": [[384, 384], [1920, 1920]], "vision_aspect_ratio": "anyres_max_9", )",
+                   R"("vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "image_size": 384,
+                      "intermediate_size": 4304, "num_attention_heads": 16, "num_hidden_layers": 26, "patch_size": 14})"),
+              1920, 1920);
+  CHECK(w.sequences == 26);
+  CHECK(w.tokens == 81 * 81 + 81 + 729);
+  CHECK_THROWS_AS(with("llava_next", R"("image_grid_pinpoints": [[336]], )", clip), ConfigError);
+}
+
+TEST_CASE("pictures: Kimi pads to whole tokens, GLM-4.1V rounds and has a merger with a gate") {
+  const ModelSpec kimi = with("kimi_vl", "",
+                              R"("vision_config": {"model_type": "moonvit", "patch_size": 14, "num_attention_heads": 16,
+              "num_hidden_layers": 27, "hidden_size": 1152, "intermediate_size": 4304, "merge_kernel_size": [2, 2]})");
+  // 73 x 54 whole patches are fewer than 4096: 36.6 x 27.4 tokens of 28 pixels, padded to 37 x 28; 3 around
+  CHECK(picture(kimi, 1024, 768).tokens == 37 * 28 + 3);
+  // 2048 x 2048 has 146^2 patches: both sides by sqrt(4096 / 146^2) = 0.43836, 897 pixels, 33 tokens
+  CHECK(picture(kimi, 2048, 2048).outputs == 33 * 33);
+  const ModelSpec glm =
+      with("glm4v", "",
+           R"("vision_config": {"model_type": "glm4v", "depth": 24, "hidden_size": 1536, "intermediate_size": 13696,
+              "num_heads": 12, "out_hidden_size": 4096, "patch_size": 14, "spatial_merge_size": 2,
+              "temporal_patch_size": 2, "image_size": 336})");
+  CHECK(picture(glm, 1024, 768).tokens == 37 * 27 + 2);
+  CHECK(picture(glm, 8000, 8000).outputs == 78 * 78);  // of 6144 at most: sides by sqrt(6144) = 78.4
+  // 24 layers of 4 x 1536^2 and a gate of 4096; a convolution of 6144 x 4096, 4096^2, and 3 x 4096 x 13696
+  const double blocks = 24 * (4.0 * 1536 * 1536 + 3.0 * 1536 * 4096), merger = 6144.0 * 4096 + 4096.0 * 4096;
+  CHECK(encoder_parameters(*glm.encoders.pictures) ==
+        doctest::Approx(blocks + merger + 3.0 * 4096 * 13696 + 3.0 * 14 * 14 * 2 * 1536));
+}
+
+TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4-multimodal 12.5") {
+  const std::string layers = R"("d_model": 1280, "encoder_layers": 32, "encoder_attention_heads": 20,
+                                "encoder_ffn_dim": 5120, "num_mel_bins": 128, "output_dim": 4096})";
+  const ModelSpec omni =
+      with("qwen3_omni_moe", "", R"("audio_config": {"model_type": "qwen3_omni_moe_audio_encoder", )" + layers);
+  EncoderWork w = sound_work(*omni.encoders.sounds, 1, Seconds(30));
+  CHECK(w.outputs == 390);
+  CHECK(w.sequences == 4);  // of 8 s
+  CHECK(w.patches == 98);   // 97.5 on average
+  // 32 layers of 4 h^2 + 2 h i, convolutions of 9, 9 x 480 and 9 x 480 inputs, 16 x 480 x 1280, two products
+  CHECK(encoder_parameters(*omni.encoders.sounds) ==
+        doctest::Approx(32 * (4.0 * 1280 * 1280 + 2.0 * 1280 * 5120) + 480 * (9 + 2 * 9.0 * 480) + 7680.0 * 1280 +
+                        1280.0 * (1280 + 4096)));
+  const ModelSpec gemma = with("gemma3", "",
+                               R"("audio_config": {"model_type": "gemma3n_audio", "hidden_size": 1536,
+                                  "conf_num_hidden_layers": 12, "conf_num_attention_heads": 8})");
+  CHECK(sound_work(*gemma.encoders.sounds, 1, Seconds(3)).outputs == 188);
+  CHECK(sound_work(*gemma.encoders.sounds, 1, Seconds(3)).patches == 75);
+  // A layer: two feed-forward blocks of 8 h^2, attention of 5, a convolution of 3
+  CHECK(encoder_parameters(*gemma.encoders.sounds) ==
+        doctest::Approx(12 * 24.0 * 1536 * 1536 + 1024.0 * 1536 + 9 * 128 + 9 * 128 * 32 + 1536.0 * 4096));
+  const ModelSpec phi = from_text(std::string("{\"model_type\": \"phi4mm\", ") + kText +
+                                  R"(, "audio_processor": {"name": "cascades", "config": {"attention_dim": 1024,
+                                     "attention_heads": 16, "num_blocks": 24, "linear_units": 1536}}})");
+  CHECK(sound_work(*phi.encoders.sounds, 1, Seconds(10)).outputs == 125);
+  CHECK(phi.encoders.no_pictures.find("whose tokens are not known") != std::string::npos);
+}
+
 TEST_CASE("pictures: Gemma 3 makes 256 tokens of any") {
   EncoderWork w = picture(gemma3(), 3000, 100);
   CHECK(w.outputs == 256);

@@ -172,3 +172,26 @@ TEST_CASE("a Jamba-like hybrid, by hand") {
   CHECK(count_parameters(model).total == 2 * 256000 + 256 + 2 * experts_layer + 2 * attention_layer);
   CHECK(count_parameters(model).active == 256000 + 256 + 2 * (experts_layer - 2 * 393216) + 2 * attention_layer);
 }
+
+TEST_CASE("Gemma 4 E2B and E4B: a table of embeddings per layer, and wide blocks behind shared caches") {
+  // 2 layers of width 64, the second of which reads the first one's cache and is twice as wide. Table 100 x 64, and
+  // 100 x 8 for each layer; a projection 64 x (2 x 8); of each layer a gate and a projection 64 x 8.
+  // Attention: q and o 64 x 64 in both, k and v 64 x 32 in the first. Blocks 3 x 64 x 128 and 3 x 64 x 256. Norms: five
+  // of 64 in each layer, q's and k's of 16 (q's alone where the cache is another's), and the last one.
+  const ModelSpec model = from_text(
+      "{model_type: gemma4_text, hidden_size: 64, num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: "
+      "2, "
+      "head_dim: 16, intermediate_size: 128, vocab_size: 100, vocab_size_per_layer_input: 100, "
+      "hidden_size_per_layer_input: 8, num_kv_shared_layers: 1, use_double_wide_mlp: true, sliding_window: 32, "
+      "max_position_embeddings: 1024, layer_types: [sliding_attention, sliding_attention]}");
+  const double matrices = 2 * 2 * 64.0 * 64 + 2 * 64.0 * 32 + 3 * 64.0 * (128 + 256);
+  const double sides = 100 * 8 * 2 + 64 * 8 * 2 + 2 * 2 * 64.0 * 8;
+  const double total = count_parameters(model).total;
+  CHECK(total >= 100 * 64 + matrices + sides);
+  CHECK(total <= 100 * 64 + matrices + sides + 12 * 64 + 4 * 16);
+  // "5.1B with embeddings" and "8B with embeddings" (ai.google.dev/gemma/docs/core/model_card_4), towers of 0.45 B
+  // among them
+  CHECK(count_parameters(shipped("gemma-4-e2b")).total == doctest::Approx(5.1e9 - 0.45e9).epsilon(0.03));
+  CHECK(count_parameters(shipped("gemma-4-e4b")).total == doctest::Approx(8.0e9 - 0.45e9).epsilon(0.03));
+  CHECK(count_parameters(shipped("gemma-4-31b")).total == doctest::Approx(30.7e9).epsilon(0.01));
+}

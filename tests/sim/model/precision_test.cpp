@@ -21,6 +21,33 @@ Precision checkpoint(const std::string& quantization) {
 }
 }  // namespace
 
+TEST_CASE("a Hugging Face id that ends in a format is the shipped model in that format") {
+  const auto named = [](const std::string& id) {
+    CAPTURE(id);
+    return parse_model(load_document("models", id, {}));
+  };
+  const ModelSpec qwen = named("Qwen/Qwen3-32B-FP8");
+  CHECK(qwen.name == "qwen3-32b");
+  CHECK(qwen.precision.weights == Dtype::kFp8Block);
+  CHECK(qwen.assumptions.back().find("'-FP8'") != std::string::npos);
+  CHECK(named("RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8").precision.static_activations);
+  CHECK_FALSE(named("RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8-dynamic").precision.static_activations);
+  CHECK(named("nvidia/Llama-3.3-70B-Instruct-FP4").precision.weights == Dtype::kNvfp4);
+  CHECK(named("nvidia/Llama-3.3-70B-Instruct-FP4").precision.kv_cache == Dtype::kFp8);
+  CHECK(named("Qwen3-8B-NVFP4").precision.weights == Dtype::kNvfp4);
+  CHECK(named("Qwen/Qwen3-32B-AWQ").precision.recipe == "awq");
+  CHECK(named("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4").precision.recipe == "gptq");
+  CHECK(named("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8").precision.weights == Dtype::kInt8);
+  CHECK(named("RedHatAI/Qwen3-8B-quantized.w8a8").precision.activations == Dtype::kInt8);
+  CHECK(named("mlx-community/Qwen3-8B-4bit").precision.weights == Dtype::kInt4);
+  CHECK_THROWS_WITH_AS(
+      named("unsloth/Qwen3-32B-GGUF"),
+      doctest::Contains("holds several formats: write 'model: qwen3-32b' and 'precision: gguf_q4_k_m'"), ConfigError);
+  CHECK_THROWS_WITH_AS(named("Qwen/Qwen3-32B-XYZ"), doctest::Contains("nearest of those shipped: qwen/qwen3-32b"),
+                       ConfigError);
+  CHECK_THROWS_WITH_AS(named("foo/bar-FP8"), doctest::Contains("download its config.json"), ConfigError);
+}
+
 TEST_CASE("a format sets what engines run with it") {
   const ModelSpec model = from_text(kSmall + "}");
   CHECK(parsed(model, "{weights: fp8}").activations == Dtype::kFp8);

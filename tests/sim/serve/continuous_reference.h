@@ -287,10 +287,12 @@ inline void run_alone(Engine& engine, std::vector<Sequence>& all) {
   }
 }
 
-/// One engine prefills, the other fetches the caches and decodes.
-inline void run_apart(Engine& prefill, Engine& decode, std::vector<Sequence>& all) {
+/// One engine prefills, the other fetches the caches and decodes. False: two of their events were less than a nanosecond
+/// apart, so that rounding of the times decides which is first.
+inline bool run_apart(Engine& prefill, Engine& decode, std::vector<Sequence>& all) {
   std::deque<Sequence*> sent;  // in the order of their landing
   std::size_t next = 0;
+  bool ordered = true;
   for (;;) {
     double now = INFINITY;
     if (next < all.size()) now = all[next].arrival;
@@ -300,7 +302,10 @@ inline void run_apart(Engine& prefill, Engine& decode, std::vector<Sequence>& al
     for (const Sequence* s : sent) {
       if (s->lands > 0) now = std::min(now, s->lands);
     }
-    if (now == INFINITY) return;
+    if (now == INFINITY) return ordered;
+    const double ends[] = {prefill.busy() ? prefill.due() : -1, decode.busy() ? decode.due() : -2,
+                           decode.next_landing()};
+    for (std::size_t i = 0; i < 3; ++i) ordered = ordered && !(std::abs(ends[i] - ends[(i + 1) % 3]) < 1e-9);
     bool wake_prefill = false, wake_decode = decode.next_landing() <= now;
     for (; next < all.size() && all[next].arrival <= now; ++next) prefill.submit(all[next]), wake_prefill = true;
     std::erase_if(sent, [&](const Sequence* s) {

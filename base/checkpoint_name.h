@@ -1,0 +1,23 @@
+#pragma once
+// Names of quantized checkpoints: a model's name and its format, Qwen/Qwen3-32B-FP8.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config_node.h"
+
+namespace roofcast {
+
+struct CheckpointName {
+  std::vector<std::string> models;  ///< names that the unquantized model may have, without an owner's last
+  std::string format;               ///< the ending: "-FP8"
+  ConfigTree quantization;          ///< quantization_config of such checkpoints; null: of several, or not known
+  std::string advice;               ///< what to write where `quantization` is null
+};
+
+/// nullopt where the name does not end in a format. `mark`: of the quantization_config, for errors about it.
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const Mark& mark);
+
+}  // namespace roofcast

@@ -1,0 +1,51 @@
+#pragma once
+// A vision_config or audio_config, under its families' names.
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sim/model/encoder_spec.h"
+#include "sim/model/hf_config.h"
+
+namespace roofcast {
+
+class EncoderPart {
+ public:
+  explicit EncoderPart(ConfigReader in) : in_(std::move(in)) {}
+  /// The first of `names` that is there; of a list (height and width, say) its first item.
+  double number(Names names, double otherwise) {
+    for (std::string_view name : names) {
+      if (!in_.has(name)) continue;
+      if (length_of(name) > 0) return in_.numbers(name, kAtLeastZero).front();
+      return in_.number(name, kAtLeastZero);
+    }
+    return otherwise;
+  }
+  /// `key` of the map `part`.
+  double number_of(std::string_view part, std::string_view key, double otherwise) {
+    const ConfigTree map = in_.tree(part);
+    if (!map || map->kind != ConfigNode::Kind::kMap) return otherwise;
+    ConfigReader nested(map);
+    const double value = nested.has(key) ? nested.number(key, kAtLeastOne) : otherwise;
+    nested.ignore_rest();
+    return value;
+  }
+  bool has(std::string_view key) const { return in_.has(key); }
+  std::string text(std::string_view key) { return in_.text(key, ""); }
+  std::size_t length_of(std::string_view key) {
+    const ConfigTree list = in_.tree(key);
+    return list && list->kind == ConfigNode::Kind::kList ? list->items.size() : 0;
+  }
+  [[noreturn]] void fail(std::string_view key, const std::string& message) const { in_.fail(key, message); }
+  void done() { in_.ignore_rest(); }
+
+ private:
+  ConfigReader in_;
+};
+
+/// What is known of `vision_config`, whose widths `e` has; else what is not, as the end of a sentence that begins with
+/// the model's name. `outer`: the map that holds it.
+std::string read_pictures(EncoderPart& in, ConfigReader& outer, EncoderSpec& e);
+
+}  // namespace roofcast
