@@ -358,6 +358,16 @@ bool is_whole_document(std::string_view kind, const ConfigNode& map, const std::
   return !file && std::find(known.begin(), known.end(), name) == known.end();
 }
 
+/// A GPU that is written out in place of a name may do without one of its own.
+ConfigTree with_name(std::string_view kind, const ConfigTree& value) {
+  if (kind != "hardware" || value->find("base") != nullptr) return value;
+  const ConfigTree* like = value->find("like");
+  const bool sibling = like != nullptr && *like && (*like)->kind == ConfigNode::Kind::kScalar;
+  if (!sibling && value->find("architecture") == nullptr) return value;
+  const std::string name = sibling ? "like-" + fs::path((*like)->scalar).stem().string() : "unnamed";
+  return with_value(value, "name", make_scalar(name, value->mark), value->mark);
+}
+
 }  // namespace
 
 ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
@@ -369,7 +379,8 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
                       fmt::format("a {} must be a name, or a map with a 'name' and what it changes", word));
   }
   const ConfigTree* name = value->find("name");
-  if (name == nullptr || value->find("base") != nullptr) return value;  // a document of its own
+  if (name == nullptr) return with_name(kind, value);
+  if (value->find("base") != nullptr) return value;  // a document of its own
   if ((*name)->kind != ConfigNode::Kind::kScalar) {
     throw ConfigError((*name)->mark, fmt::format("'name' must be the name of a {}", word));
   }

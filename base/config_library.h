@@ -52,7 +52,8 @@ NameAndVersion split_version(const std::string& name);
 
 /// A scenario's key may hold a name, or a map that overrides parts of what its `name` names:
 /// returns the named document with the map (less `name`) laid over it. `version` beside the name chooses a release of a
-/// document that has releases. A map without a name stands for itself.
+/// document that has releases. A map without a name stands for itself; a GPU is then named after the one that it is
+/// `like`.
 ConfigTree resolve_named(std::string_view kind, const ConfigTree& value);
 
 }  // namespace roofcast

@@ -1,6 +1,10 @@
 # The Python package: build/<preset>/python/roofcast, from python/ and the library's boxes. ROOFCAST_PYTHON is ON where
 # pybind11 and a Python with headers are found. Debian's own Python comes before others on PATH: its pybind11, numpy and
 # headers belong to it. -DROOFCAST_PYTHON_EXECUTABLE=... names another.
+if(CMAKE_CROSSCOMPILING)
+  message(STATUS "SKIPPED: the Python package, which is built on the machine that runs it")
+  return()
+endif()
 find_program(ROOFCAST_PYTHON_EXECUTABLE NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(ROOFCAST_PYTHON_EXECUTABLE)
   set(Python_EXECUTABLE ${ROOFCAST_PYTHON_EXECUTABLE})

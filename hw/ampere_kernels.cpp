@@ -86,8 +86,8 @@ void lend_to_fp8(Efficiency& ampere) {
 void take_ampere_kernels(Efficiency& mine, const Efficiency& ampere) {
   mine.ampere_kernels = true;
   take_missing_kernels(mine, ampere);
-  for (const Kernel* kernel : {static_cast<const Kernel*>(&weight_only()), static_cast<const Kernel*>(&cutlass_int8()),
-                               static_cast<const Kernel*>(&plain_gemm_loop())}) {
+  for (const Kernel* kernel : kernels()) {
+    if (kernel->kind() != KernelKind::kGemm && kernel != &plain_gemm_loop()) continue;
     for (const Dtype dtype : {Dtype::kInt8, Dtype::kInt4}) {
       if (const ConstantsBlock own = ampere.block(*kernel, dtype)) mine.put_block(*kernel, dtype, own);
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/root_sum.h"
 #include "hw/carried_power.h"
 #include "hw/efficiency.h"
 #include "hw/kernels/attention_math.h"
@@ -96,9 +97,9 @@ double transferred(double value, Transfer transfer, const Ratios& r) {
 }
 
 void widen(FitRecord& record, double added) {
-  record.discrepancy = std::hypot(record.discrepancy, added);
+  record.discrepancy = root_sum_of_squares(record.discrepancy, added);
   if (record.discrepancy_elsewhere > 0.0)
-    record.discrepancy_elsewhere = std::hypot(record.discrepancy_elsewhere, added);
+    record.discrepancy_elsewhere = root_sum_of_squares(record.discrepancy_elsewhere, added);
 }
 
 void keep_gap(double& launch_us, double time) {

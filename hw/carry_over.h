@@ -30,7 +30,7 @@ struct Ratios {
   double exponential = 1.0;   ///< time of one on an SM
   double host = 1.0;          ///< time of a launch from the host
   double power = 1.0;         ///< watts per operation per second, in the format of the block
-  bool other_memory = false;  ///< of another kind maybe, whose own share is not known
+  bool other_memory = false;  ///< possibly a different kind, whose own share is unknown
 };
 
 /// The conversion of one block from the GPU that was measured to another.

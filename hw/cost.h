@@ -9,7 +9,7 @@ struct GpuSpec;
 struct RooflineBackend;
 class Efficiency;
 
-/// What keeps an operator from being faster.
+/// The resource that limits an operator.
 enum class Bound { kCompute, kMemory, kLatency, kNetwork, kHost };
 std::string_view name_of(Bound bound);
 

@@ -12,7 +12,7 @@ inline double pcie_share(double gpus) { return gpus > 4.0 ? 0.45 : 0.55; }
 
 struct Crossing {
   double bandwidth = 0;  ///< bytes per second of one GPU, on the datasheet
-  double share = 1.0;    ///< of it that is reached
+  double share = 1.0;    ///< the share of it that is reached
   bool network = true;   ///< it leaves the node
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/config_library.h"
+#include "base/root_sum.h"
 #include "base/text.h"
 #include "hw/ampere_kernels.h"
 #include "hw/carry_over.h"
@@ -211,7 +212,7 @@ bool Efficiency::has(const Kernel& kernel) const {
 }
 
 double Evidence::discrepancy(bool other_kernel) const {
-  return fit != nullptr ? std::hypot(fit->discrepancy_of(other_kernel), lent) : kDiscrepancyOfPriors;
+  return fit != nullptr ? root_sum_of_squares(fit->discrepancy_of(other_kernel), lent) : kDiscrepancyOfPriors;
 }
 
 Evidence evidence_of(const Efficiency& efficiency, const Kernel& kernel, Dtype dtype) {

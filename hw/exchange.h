@@ -21,9 +21,9 @@ struct ExchangeShape {
   bool combine = false;  ///< back from the experts; else to them
   double tokens = 0;     ///< tokens that the rank sends
   double hidden = 0;
-  double value_bytes = 2.0;  ///< of an element, its share of the scales included
+  double value_bytes = 2.0;  ///< bytes per element, including its share of the scales
   double top_k = 1, experts = 1;
-  double groups = 1, groups_kept = 1;  ///< of experts: a token's choices fall into `groups_kept` of `groups`
+  double groups = 1, groups_kept = 1;  ///< groups of experts: a token's choices fall into `groups_kept` of `groups`
   int ranks = 1;
   double sms = 0;  ///< SMs that the engine lends it; 0: as many as DeepEP takes by itself
 };

@@ -31,12 +31,12 @@ struct NodeSpec {
   bool peer_to_peer = true;        ///< GPUs without a fabric reach each other's memory; else all passes the host's
 };
 
-/// What one machine gives, relative to the GPUs that the constants were measured on; `calibrate fit` finds
+/// What one machine delivers relative to the GPUs that the constants were measured on; `calibrate fit` finds
 /// it. Bandwidths and peaks of a GpuSpec are the vendor's times these.
 struct MachineShares {
   double memory_bandwidth = 1.0;  ///< of DRAM
   double clock = 1.0;             ///< of the SMs while they are cool: all peaks, and L2 with them
-  double power = 1.0;             ///< that the matrix units sustain: their clock under load, not the board's watts
+  double power = 1.0;             ///< clock that the matrix units sustain under load, not the board's watts
   double fabric_bandwidth = 1.0;  ///< of the links between GPUs
   static std::span<const Parameter<MachineShares>> fields();
 };
@@ -57,7 +57,7 @@ struct GpuSpec {
   UsdPerHour price{};      ///< on demand; the user overrides it
   bool announced = false;  ///< not sold yet: its figures are the vendor's plans
   NodeSpec node;
-  MachineShares machine;                            ///< that the figures here are multiplied by
+  MachineShares machine;                            ///< the figures here are multiplied by it
   std::array<FlopsPerSecond, kDtypeCount> dense{};  ///< dense peaks; 0 = the GPU has no such unit
 
   /// The format a product of these operands is computed in: a stored format without a unit of its
@@ -74,7 +74,7 @@ ConfigTree with_sibling(const ConfigTree& document);
 
 /// Follows `like`.
 GpuSpec parse_gpu_spec(ConfigReader in);
-/// The same GPU on a machine that gives `shares` more or less than this one.
+/// The same GPU on a machine whose figures are multiplied by `shares`.
 GpuSpec on_machine(GpuSpec gpu, const MachineShares& shares);
 
 }  // namespace roofcast

@@ -72,7 +72,7 @@ struct ConstantsBlock {
 
 /// Constants before they were carried over.
 struct CarriedFrom {
-  std::shared_ptr<const GpuSpec> gpu;  ///< where they hold
+  std::shared_ptr<const GpuSpec> gpu;  ///< the GPU that they hold for
   ConstantsBlock measured;
   CarryOver how;
 };

@@ -67,7 +67,7 @@ class KernelOf : public Base {
   }
 
  protected:
-  /// What the rules of the single constants do not say.
+  /// Changes beyond the transfer rules of single constants.
   virtual void follow(P&, const CarryOverCase&) const {}
 };
 

@@ -28,7 +28,7 @@ struct RooflineBackend {
   std::vector<Architecture> architectures;
   std::string source;                  ///< whose measurements; empty: none
   bool by_hand = false;                ///< chosen after a few speeds, not fitted
-  Seconds operator_time{5e-6};         ///< of each operator beside its work: launch, start and end
+  Seconds operator_time{5e-6};         ///< time of each operator beside its work: launch, start and end
   double discrepancy = 0.35;           ///< relative standard deviation of such times
   std::array<RooflineShares, 3> wide;  ///< weights of 16 bit or more, of 8, of 4 or fewer
 
@@ -53,7 +53,7 @@ Rooflines parse_rooflines(ConfigReader in);
 /// Read once. Throws ConfigError at `mark`.
 std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark);
 
-/// What is assumed of a processor that no library has shares for.
+/// The shares that are assumed for a processor that no library has shares for.
 const RooflineBackend& assumed_roofline();
 
 /// The slowest of: memory, matrix units, what SMs draw, what SMs multiply; and the operators' own time.

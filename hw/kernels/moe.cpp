@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/root_sum.h"
 #include "base/text.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
@@ -214,7 +215,7 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, con
   const double again = std::max(0.0, weights - rates.kept_bytes) * (part.load.tiles[tile] - part.load.hits);
   time.memory = part.load.hits * weights / rates.weights_per_second +
                 (again + a_bytes + part.load.assignments * 2.0 * n) / rates.operands_per_second;
-  if (choice.step > 0.0) time.memory = std::hypot(time.memory, depth / choice.step * rates.step_seconds);
+  if (choice.step > 0.0) time.memory = root_sum_of_squares(time.memory, depth / choice.step * rates.step_seconds);
   const double slow = std::fmod(k, kAlignment) == 0.0 ? 1.0 : p.unaligned_slowdown;
   time.compute *= slow;
   time.memory *= slow;

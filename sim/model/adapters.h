@@ -12,10 +12,10 @@
 namespace roofcast {
 
 struct AdapterSpec {
-  int count = 1;       ///< that requests name
-  int rank = 16;       ///< of each
+  int count = 1;       ///< adapters that requests name
+  int rank = 16;       ///< rank of each adapter
   int slots = 1;       ///< on the GPU at a time; no more different ones run together
-  int slot_rank = 16;  ///< that a slot has room for; its memory and its work are of this rank
+  int slot_rank = 16;  ///< rank that a slot has room for; memory and work follow this rank
   int in_host = 1;     ///< kept in host memory, those on the GPU included; others are on disk
   BytesPerSecond disk{2e9};
   double skew =
@@ -46,7 +46,7 @@ class AdapterHits {
   double slots_;
 };
 
-/// What `adapters` different adapters add to a step of `tokens` tokens on one GPU.
+/// The work that `adapters` different adapters add to a step of `tokens` tokens on one GPU.
 std::vector<Operator> adapter_operators(const OperatorContext& context, const AdapterSpec& spec, double tokens,
                                         double adapters);
 

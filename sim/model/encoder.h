@@ -1,5 +1,5 @@
 #pragma once
-// What the encoders of a model make of pictures and sounds, and by which work.
+// The tokens that the encoders of a model make of pictures and sounds, and the work it takes.
 
 #include <vector>
 

@@ -63,19 +63,19 @@ struct EncoderSpec {
   double least_of_grid = 0, most_of_grid = 0, least_of_video = 0, most_of_video = 0, around_grid = 0;
   double window = 0;  ///< patches of a side of an attention window, 0 = none
   double windowed_layers = 0;
-  double projector_in = 0, projector_width = 0;  ///< of what becomes one token; width 0: one product
+  double projector_in = 0, projector_width = 0;  ///< width of the input of one token; projector_width 0: one product
   double output = 0;                             ///< width of the language model
   double projectors = 1;                         ///< one, and those of earlier layers (DeepStack of Qwen3-VL)
 };
 
-/// What one picture or sound is to the encoder and to the language model.
+/// The size of one picture or sound for the encoder and for the language model.
 struct EncoderWork {
   double items = 0;      ///< equal ones
   double sequences = 1;  ///< of patches, of each
   double patches = 0;    ///< of a sequence
   double outputs = 0;    ///< tokens that leave the encoder, of each item
   double tokens = 0;     ///< of the prompt, of each item: these and what stands around them
-  bool sound = false;    ///< for the encoder of sounds
+  bool sound = false;    ///< it is for the encoder of sounds
 };
 
 /// The encoders of a config: of pictures (vision_config), of sounds (audio_config); and why there is none, as the end

@@ -60,7 +60,7 @@ class HfConfig {
   std::vector<std::string> architectures_;
 };
 
-/// What a family's layers have in common where the config does not say.
+/// Properties of a family's layers that the config does not state.
 struct Traits {
   bool tied = false;
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
@@ -72,7 +72,7 @@ struct Traits {
   double norms = 2;
   bool bias_on_output = true;  ///< `attention_bias` covers the output projection too
   double inter_factor = 0;     ///< feed-forward width over hidden where the config has none, 0 = it must
-  double heads = 0, kv_heads = 0, head_dim = 0, vocabulary = 0;  ///< where the config has none, 0 = it must
+  double heads = 0, kv_heads = 0, head_dim = 0, vocabulary = 0;  ///< defaults; 0: the config must have it
   bool expert_bias = false, router_bias = false, shared_gate = false;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a layer is made of: one struct per kind of mixer and of feed-forward block. What a kind costs and needs is in
+// The parts of a layer: one struct per kind of mixer and of feed-forward block. The cost and memory of a kind are in
 // the class that its make_model() returns: see sim/model/mixer_model.h and feed_forward_model.h.
 
 #include <memory>
@@ -22,7 +22,7 @@ struct GroupedAttention {
   bool chunked = false;    ///< the window is a chunk that starts at its multiples (Llama-4), half full on average
   bool owns_cache = true;  ///< false: reads the keys and values of an earlier layer (CLA)
   bool qkv_bias = false, output_bias = false;
-  bool key_bias = true;  ///< of the biases on queries, keys and values, keys have theirs (Whisper: not)
+  bool key_bias = true;  ///< if queries and values have biases, keys have one too (Whisper: not)
   bool qk_norm = false;
   bool qk_norm_over_heads =
       false;                 ///< one norm over all heads (MiniMax-M2): tensor-parallel ranks share its sum of squares
@@ -33,7 +33,7 @@ struct GroupedAttention {
   bool both_ways = false;        ///< every token sees all others, and none is cached (BERT)
   double encoded_dim = 0;        ///< width of an encoder's output, to which tokens attend as well (T5); 0: none
   double sparse_tokens = 0;      ///< cached tokens that an indexer leaves visible, 0 = dense (MiniMax-M3)
-  double index_heads = 0, index_dim = 0;  ///< of that indexer
+  double index_heads = 0, index_dim = 0;  ///< size of that indexer
   bool operator==(const GroupedAttention&) const = default;
 };
 std::unique_ptr<const MixerModel> make_model(const GroupedAttention& attention);

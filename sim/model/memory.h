@@ -17,7 +17,7 @@ struct CacheGroup {
   double window = 0;        ///< 0 = keeps every token
 };
 
-/// What a sequence keeps on the fullest GPU.
+/// The memory that a sequence takes on the fullest GPU.
 struct CacheLayout {
   std::vector<CacheGroup> groups;
   Bytes state_per_sequence{};

@@ -125,7 +125,7 @@ std::vector<Operator> head_operators(const OperatorContext& context, double rows
 /// Attention and state mixers over `shape`, every layer kind.
 std::vector<Operator> prefill_mixing(const OperatorContext& context, const PrefillShape& shape);
 std::vector<Operator> decode_mixing(const OperatorContext& context, const DecodeShape& shape);
-/// What every layer keeps of `tokens` that an encoder made of the input: its keys and values.
+/// Writes the keys and values that every layer keeps of `tokens` of an encoder's output.
 std::vector<Operator> encoded_operators(const OperatorContext& context, double tokens);
 
 }  // namespace roofcast

@@ -1,5 +1,5 @@
 #pragma once
-// What is stored and computed in which format.
+// The number formats in which values are stored and computed.
 
 #include <string>
 
@@ -12,7 +12,7 @@ struct Precision {
   Dtype weights = Dtype::kBf16;      ///< of the linear layers
   Dtype activations = Dtype::kBf16;  ///< operands of the products with them
   Dtype kv_cache = Dtype::kBf16;
-  Dtype attention_weights = Dtype::kBf16;  ///< of the mixers' projections, where a recipe leaves them apart
+  Dtype attention_weights = Dtype::kBf16;  ///< of the mixers' projections, if a recipe treats them separately
   Dtype expert_weights = Dtype::kBf16;     ///< of the routed experts
   Dtype head = Dtype::kBf16;               ///< LM head and embedding
   Dtype other = Dtype::kBf16;              ///< norms, router, biases

@@ -19,7 +19,7 @@ double acceptance_deviation();
 /// The drafts where each is accepted more often by so many standard deviations.
 SpeculationSpec accepted_better(SpeculationSpec spec, double deviations);
 
-/// What acceptance leaves open of the time per token, as a logarithm: 90 %. Nothing without drafts.
+/// The 90 % uncertainty of the time per token due to acceptance, as a logarithm; empty without drafts.
 LogSpread acceptance_spread(const SpeculationSpec& spec);
 
 /// "0.86, 0.8, 0.74, ... measured on other models, on code (chat accepts less)", "0.7 (an assumption)".

@@ -15,7 +15,7 @@ struct EstimateRequest {
   int batch = 1;  ///< sequences at a time on one replica
   int prompt_tokens = 1024;
   int output_tokens = 128;
-  std::optional<int> context;  ///< of the decode step; default: reached when half of the output is out
+  std::optional<int> context;  ///< context of the decode step; default: when half of the output has been generated
   int replicas = 1;
   SpeculationSpec speculation{};
   std::vector<EncoderWork> media{};  ///< of each prompt, whose tokens count among prompt_tokens
@@ -45,7 +45,7 @@ struct SteadyLoad {
   std::string left_out;            ///< why there is none; else empty
   Seconds tpot{};                  ///< mean
   double output_tokens_per_s = 0;  ///< of all replicas, while every user waits for an answer
-  double front_end_share = 0;      ///< of the time for which the front end sends tokens, or takes in prompts
+  double front_end_share = 0;      ///< share of the time in which the front end sends tokens or receives prompts
 };
 
 struct EstimateCost {

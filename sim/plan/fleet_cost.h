@@ -13,10 +13,10 @@ namespace roofcast {
 
 struct FleetCost {
   double gpus = 0;
-  double busy_share = 0;  ///< of the GPUs' time that a step was running
+  double busy_share = 0;  ///< share of the GPUs' time in which a step was running
   double mfu = 0, mbu = 0;
   Joules energy;      ///< not a number where the power of some GPU is not known
-  Watts board_power;  ///< of all GPUs: the most that they may draw
+  Watts board_power;  ///< the most that all GPUs together may draw
   Bill bill;          ///< its offers are those of the deployments
   double usd_per_hour = 0;
   double usd_per_million_output_tokens = 0, usd_per_million_total_tokens = 0;

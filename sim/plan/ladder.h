@@ -12,7 +12,7 @@ namespace roofcast {
 
 struct LadderOptions {
   int concurrency = 64;  ///< users of the batched rungs, each with one request at a time
-  int requests = 0;      ///< of a simulated rung; 0: four a user
+  int requests = 0;      ///< requests of a simulated rung; 0: four per user
 };
 
 /// One rung. The first ones serve one request at a time, in closed form, with the workload's mean lengths; from static
@@ -30,7 +30,7 @@ struct Rung {
   double usd_per_million_output_tokens = 0;
   Bound bound = Bound::kMemory;                                 ///< of the decode step
   double throughput_gain = 1, latency_gain = 1, cost_gain = 1;  ///< over the rung before it
-  double total_gain = 1;                                        ///< of throughput, over the first rung
+  double total_gain = 1;                                        ///< throughput relative to the first rung
 };
 
 struct Ladder {

@@ -16,13 +16,13 @@ void check_draft(const Deployment& target, const Deployment& draft, const Mark& 
 
 /// Tokens of the longest sequence; 0: no limit is known.
 struct ServedContext {
-  double asked = 0;  ///< of the engine, else the model's context
-  double pool = 0;   ///< that the KV cache holds
+  double asked = 0;  ///< the engine's limit, else the model's context
+  double pool = 0;   ///< tokens that the KV cache holds
   bool pool_binds() const { return asked > 0 && pool < asked; }
 };
 /// Without a KV cache, and under the datasheet's arithmetic, the pool never binds.
 ServedContext served_context(const Deployment& deployment);
-/// What an engine makes of a pool that holds less than is asked for.
+/// What an engine does if its cache holds less than is asked for.
 std::string context_text(const Deployment& deployment, const ServedContext& context);
 
 }  // namespace roofcast

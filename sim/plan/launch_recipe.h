@@ -19,10 +19,10 @@ struct LaunchRule {
 
 struct LaunchRecipe {
   std::string name, help, source;
-  std::vector<std::string> engines;  ///< that it launches; empty: any
+  std::vector<std::string> engines;  ///< engines that it launches; empty: any
   std::vector<LaunchRule> rules;     ///< later ones go over earlier ones
   bool stock = false;                ///< the server as it comes, tuned for nothing
-  /// Of a table of measured runs that says only whose they are.
+  /// For tables of measured runs that only name the source.
   std::string client;                ///< a name of configs/clients
   ConfigTree clients;                ///< {task: such a name}: of rows with that `task`, instead
   std::vector<std::string> also;     ///< other names of the same

@@ -1,5 +1,5 @@
 #pragma once
-// What a service promises: limits on statistics of TTFT, TPOT, ITL and E2E latency.
+// Objectives of a service: limits on statistics of TTFT, TPOT, ITL and E2E latency.
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// What a fleet costs: offers of providers by tier (configs/prices/*.yaml), or the user's own figures.
+// The cost of a fleet: offers of providers by tier (configs/prices/*.yaml), or the user's own figures.
 
 #include <optional>
 #include <span>
@@ -26,10 +26,10 @@ struct PriceOffer {
 
 /// Every shipped offer, read once.
 std::span<const PriceOffer> price_offers();
-/// Of electricity, where nothing is said (configs/prices/us-electricity.yaml).
+/// The default price of electricity (configs/prices/us-electricity.yaml).
 double usual_usd_per_kwh();
 
-/// What a scenario's `price` asks for: a tier, `{tier, provider}`, or a machine of one's own, `{tier: owned,
+/// The `price` of a scenario: a tier, `{tier, provider}`, or a machine of one's own, `{tier: owned,
 /// usd_per_gpu, years, residual, power, power_usage_effectiveness, usd_per_kwh, host}`.
 struct PriceQuestion {
   std::string tier;  ///< empty: not given, which means on_demand
@@ -48,7 +48,7 @@ UsdPerHour list_price(const GpuSpec& gpu);
 /// that nobody offers.
 void set_offers(Deployment& deployment, const PriceQuestion& question, bool written);
 
-/// Of one GPU, at the least; no bill is lower. Not a number where no price is known.
+/// The lowest price of one GPU; no bill is lower. Not a number if no price is known.
 UsdPerHour least_gpu_price(const Deployment& deployment);
 
 /// A fleet for so many hours: replicas of one deployment, or decode workers and prefill workers of another.
@@ -57,7 +57,7 @@ struct FleetSpan {
   double hours = 1;
 };
 
-/// What a fleet pays over its spans. Instances are rented whole; replicas share one where they fit.
+/// The bill of a fleet over its spans. Instances are rented whole; replicas share one if they fit.
 struct Bill {
   /// Replicas of one deployment, and their part of what they share.
   struct Part {
@@ -77,7 +77,7 @@ Bill bill_at(const Deployment& deployment, const PriceQuote* quote, const Deploy
 /// At the offers that cost the least over all the spans. Workers that send each other caches rent from one provider,
 /// where some provider has both.
 Bill cheapest_bill(const Deployment& deployment, const Deployment* prefill, std::span<const FleetSpan> spans);
-/// Of so many replicas, by the hour.
+/// The bill of this many replicas per hour.
 Bill cheapest_bill(const Deployment& deployment, int replicas);
 
 /// The cheapest bill, and those at offers that may come to less where others share the instances: their GPUs in use

@@ -14,8 +14,8 @@
 
 namespace roofcast {
 
-/// What a rule may ask about. Null pointers, empty texts and zeros are unknown: a rule that asks about them is not in
-/// force.
+/// The facts that a rule may ask about. Null pointers, empty texts and zeros are unknown: a rule that asks about them
+/// is not in force.
 struct DeploymentFacts {
   std::string engine, version;  ///< a name of configs/engines and one of its releases
   std::string client_date;      ///< day of the client's version, yyyy-mm-dd; empty: the newest

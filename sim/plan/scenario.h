@@ -21,7 +21,7 @@ struct Scenario {
   std::optional<WorkloadSpec> workload;
   ServingOptions serving;
   std::vector<Objective> objectives;
-  double goodput = 0;  ///< of a plan: the share of requests that must be within all limits at once; 0: judged singly
+  double goodput = 0;  ///< in a plan: share of requests within all limits at once; 0: each limit is judged by itself
   std::vector<std::string> doubts;  ///< why it may not run as it is written (sim/plan/support.h)
 
   /// Replaces the objectives, and with them the limits of single requests.
@@ -40,7 +40,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
 /// Only the keys of the deployment: model, gpu, engine, recipe, parallelism, precision, routing; the others stay unread
 /// in `in`.
 std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fidelity);
-/// What a recipe may ask about beside the deployment.
+/// The facts beside the deployment that a recipe may ask about.
 struct DeploymentUse {
   const WorkloadSpec* workload = nullptr;  ///< null: not known
   bool disaggregated = false;              ///< one of two kinds of workers

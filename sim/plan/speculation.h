@@ -32,7 +32,7 @@ namespace roofcast {
 /// Throws ConfigError where method and model do not go together.
 SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target);
 
-/// What drafts when the target drafts for itself, as a model of its own:
+/// The part of the target that drafts when it drafts for itself, as a separate model:
 ///   eagle   one decoder layer behind a projection of 2 h (hidden state and embedding) to h, the target's head
 ///           (Li et al., 2024, arXiv:2401.15077); eagle3: 3 h to h and a head of 32,000 words (arXiv:2503.01840)
 ///   mtp     one more layer of the target's last kind behind a projection of 2 h to h (DeepSeek-V3, arXiv:2412.19437)

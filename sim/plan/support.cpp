@@ -120,10 +120,35 @@ void take_first_release(const ConfigTree& when, ReadRule& rule) {
   for (const ConfigTree& item : (*types)->items) rule.model_types.push_back(item->scalar);
 }
 
-std::vector<ReadRule> read_rules(const std::string& name) {
+/// Read once: rules and traits of one engine.
+struct SupportTable {
+  std::vector<ReadRule> rules;
+  EngineTraits traits;
+};
+
+EngineTraits read_traits(ConfigReader& in) {
+  static constexpr std::array<std::pair<std::string_view, bool EngineTraits::*>, 3> kTraits{
+      {{"splits_by_layers", &EngineTraits::splits_by_layers},
+       {"chunks_when_told", &EngineTraits::chunks_when_told},
+       {"static_batch_in_one_pass", &EngineTraits::static_batch_in_one_pass}}};
+  EngineTraits out;
+  for (const std::string& word : in.has("traits") ? in.texts("traits") : std::vector<std::string>{}) {
+    const auto found = std::find_if(kTraits.begin(), kTraits.end(), [&](const auto& t) { return t.first == word; });
+    if (found == kTraits.end()) {
+      std::vector<std::string_view> valid;
+      for (const auto& [name, member] : kTraits) valid.push_back(name);
+      in.fail("traits", fmt::format("unknown trait '{}' (valid: {})", word, fmt::join(valid, ", ")));
+    }
+    out.*found->second = true;
+  }
+  return out;
+}
+
+SupportTable read_table(const std::string& name) {
   ConfigReader in(load_named("support", name, Mark{"support", 0, 0}), "a support table");
   in.ignore("name");
-  std::vector<ReadRule> rules;
+  SupportTable table{.rules = {}, .traits = read_traits(in)};
+  std::vector<ReadRule>& rules = table.rules;
   for (const ConfigTree& item : in.list("rules")) {
     ConfigReader rule(item, "a rule");
     const ConfigTree when = rule.tree("when");
@@ -134,18 +159,18 @@ std::vector<ReadRule> read_rules(const std::string& name) {
     if (!told.runs) take_first_release(when, rules.back());
   }
   in.finish();
-  return rules;
+  return table;
 }
 
-const std::vector<ReadRule>& rules_of(const std::string& engine) {
+const SupportTable& table_of(const std::string& engine) {
   static std::mutex mutex;
-  static std::map<std::string, std::vector<ReadRule>> read;
+  static std::map<std::string, SupportTable> read;
   const std::lock_guard lock(mutex);
   const auto known = read.find(engine);
   if (known != read.end()) return known->second;
   const std::vector<std::string> names = names_of("support");
   const bool shipped = std::find(names.begin(), names.end(), engine) != names.end();
-  return read[engine] = shipped ? read_rules(engine) : std::vector<ReadRule>{};
+  return read[engine] = shipped ? read_table(engine) : SupportTable{};
 }
 
 void add_rules(std::vector<SupportRule>& out, const std::string& table, const Scenario& s, const Deployment& d) {
@@ -157,12 +182,14 @@ void add_rules(std::vector<SupportRule>& out, const std::string& table, const Sc
                               .sharding = &d.sharding,
                               .precision = &d.precision,
                               .disaggregated = s.serving.disaggregation.has_value()};
-  for (const ReadRule& read : rules_of(table)) {
+  for (const ReadRule& read : table_of(table).rules) {
     if (read.own.holds(s, d, facts) && read.when.holds(facts)) out.push_back(read.rule);
   }
 }
 
 }  // namespace
+
+EngineTraits engine_traits(const std::string& engine) { return table_of(engine).traits; }
 
 std::vector<SupportRule> support_rules(const Scenario& s) {
   std::vector<SupportRule> out;
@@ -179,7 +206,7 @@ std::vector<std::string> older_than_model(const Scenario& s, const std::string& 
   if (published.empty() || s.deployment->fidelity == Fidelity::kIdeal) return out;
   for (const auto& d : {s.deployment, s.serving.disaggregation ? s.serving.disaggregation->prefill : nullptr}) {
     if (!d || d->engine.released.empty() || d->engine.released >= published) continue;
-    const std::vector<ReadRule>& rules = rules_of(d->engine.name);
+    const std::vector<ReadRule>& rules = table_of(d->engine.name).rules;
     const bool known = std::any_of(rules.begin(), rules.end(), [&](const ReadRule& rule) {
       return !rule.came_with.empty() && compare_versions(d->engine.version, rule.came_with) >= 0 &&
              std::any_of(rule.model_types.begin(), rule.model_types.end(),

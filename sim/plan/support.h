@@ -22,6 +22,15 @@ struct SupportRule {
   std::string reason, source;
 };
 
+/// What an engine does that no setting of it says (`traits` of its table).
+struct EngineTraits {
+  bool splits_by_layers = false;          ///< several GPUs hold layers one after another: a plan searches pp, not tp
+  bool chunks_when_told = false;          ///< a prompt runs whole unless the launch asks for chunks
+  bool static_batch_in_one_pass = false;  ///< all prompts of a static batch are one prefill step
+};
+/// All false for an engine without a table. Throws ConfigError for an unknown trait.
+EngineTraits engine_traits(const std::string& engine);
+
 /// Every rule that applies, those of the scenario's engine and of all engines.
 std::vector<SupportRule> support_rules(const Scenario& scenario);
 

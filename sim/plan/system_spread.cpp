@@ -9,6 +9,7 @@
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/root_sum.h"
 #include "base/error_summary.h"
 #include "base/text.h"
 #include "sim/plan/launch_recipe.h"
@@ -119,7 +120,7 @@ LoadRegime load_regime(const Deployment& d, int replicas, double in_flight, doub
 }
 
 LogSpread together(const LogSpread& one, const LogSpread& other) {
-  return {-std::hypot(one.low, other.low), std::hypot(one.high, other.high)};
+  return {-root_sum_of_squares(one.low, other.low), root_sum_of_squares(one.high, other.high)};
 }
 
 SystemSpread system_spread(const Deployment& d, LoadRegime regime) {

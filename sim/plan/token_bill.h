@@ -15,7 +15,7 @@ namespace roofcast {
 struct TokenTimes {
   double input = 0, cached_input = 0, output = 0;
 };
-/// What one cached token adds to the GPU time of a prefill chunk after it, with as many cached tokens per rank:
+/// The GPU time that one cached token adds to a prefill chunk after it, with as many cached tokens per rank:
 /// attention to its keys and values, and at least one read of these or of the saved state. Host time belongs to the
 /// chunk, cached or not, and is left out.
 double cached_token_seconds(StepModel& model, int chunk);
@@ -37,7 +37,7 @@ TokenCounts token_counts(const ServingMetrics& metrics);
 struct TokenBill {
   double usd_per_million_input = 0, usd_per_million_cached_input = 0, usd_per_million_output = 0,
          usd_per_million_total = 0;
-  double input_share = 0;  ///< of the bill, including cached tokens
+  double input_share = 0;  ///< share of the bill, including cached tokens
 };
 TokenBill split_bill(double usd, const TokenCounts& tokens, const TokenTimes& times);
 /// Where prompts have workers of their own, the bill of these workers is the input's.

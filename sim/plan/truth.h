@@ -37,7 +37,7 @@ double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& dr
 LoadRegime regime_of(const Scenario& scenario, const ServingMetrics& metrics);
 
 /// One possible truth of a scenario: one quantile of every uncertain quantity. It is the same for every deployment, so
-/// that two deployments are compared under the same luck.
+/// that two deployments are compared under the same draws.
 struct TruthDraw {
   std::vector<double> normals;  ///< families of kernels, host; then system, first token, acceptance, load
 };

@@ -11,7 +11,7 @@ namespace roofcast {
 
 /// Adapters by number from 1 on; 0 is none. Running sequences hold the slots of theirs; a slot that nobody holds keeps
 /// its adapter until the room is needed, least recently used first (vllm/lora/model_manager.py,
-/// LRUCacheLoRAModelManager; SGLang's --lora-eviction-policy lru). The same of host memory.
+/// LRUCacheLoRAModelManager; SGLang's --lora-eviction-policy lru). Host memory works in the same way.
 class AdapterSlots {
  public:
   explicit AdapterSlots(const Deployment& d) {
@@ -32,8 +32,8 @@ class AdapterSlots {
   bool can_hold(int adapter) const { return adapter == 0 || holders_.contains(adapter) || holders_.size() < slots_; }
 
   struct Load {
-    Bytes copied{};  ///< over PCIe, 0: it was there
-    Seconds read{};  ///< from disk, before that
+    Bytes copied{};  ///< over PCIe; 0: it was already on the GPU
+    Seconds read{};  ///< time to read it from disk, before the copy
   };
   Load hold(int adapter) {
     if (adapter == 0) return {};
@@ -51,7 +51,7 @@ class AdapterSlots {
     const auto found = holders_.find(adapter);
     if (--found->second == 0) holders_.erase(found);
   }
-  void forget() { gpu_ = {}; }  ///< what lay on the GPU
+  void forget() { gpu_ = {}; }  ///< the GPU has lost its contents
 
  private:
   /// Numbers in the order of their last use.
@@ -67,7 +67,7 @@ class AdapterSlots {
         order_.splice(order_.end(), order_, found->second);
       }
     }
-    bool fresh() const { return fresh_; }  ///< the last one touched was not there before
+    bool fresh() const { return fresh_; }  ///< the last one touched was new
     std::size_t size() const { return order_.size(); }
     /// The least recently used one that is not needed.
     void drop_oldest(const auto& needed) {
@@ -93,7 +93,7 @@ class AdapterSlots {
   };
 
   std::size_t slots_ = 0, in_host_ = 0;
-  Bytes bytes_{};  ///< of one adapter, on one GPU
+  Bytes bytes_{};  ///< size of one adapter on one GPU
   Seconds from_disk_{};
   std::unordered_map<int, int> holders_;
   Recent gpu_, host_;

@@ -10,7 +10,7 @@
 
 namespace roofcast {
 
-/// Each request of another source that names none yet names an adapter by its popularity, all turns of a session the
+/// Gives each request of another source that has no adapter yet one, drawn by popularity: all turns of a session the
 /// same. Prefixes are shared among requests of one adapter only: keys and values differ
 /// (vllm/v1/core/kv_cache_utils.py, generate_block_hash_extra_keys).
 class AdapterSource final : public RequestSource {

@@ -31,7 +31,7 @@ struct ScalingPolicyName {
 };
 std::span<const ScalingPolicyName> scaling_policies();  ///< in the order of ScalingPolicy
 
-/// What the replicas that serve, or soon will, have to do.
+/// The load of the replicas that serve or are starting.
 struct FleetLoad {
   double waiting = 0, running = 0;  ///< requests
   double places = 1;                ///< max_num_seqs of one replica
@@ -39,11 +39,11 @@ struct FleetLoad {
 
 class Autoscaler {
  public:
-  /// `replicas` serve at time 0 and are what was wanted then.
+  /// `replicas`: how many serve, and are wanted, at time 0.
   Autoscaler(const AutoscalingSpec& spec, int replicas) : spec_(spec), past_{{SimTime(), replicas}} {}
 
-  /// Replicas there should be from now on; `current` serve or start. Concurrency and utilization: as many as bring the
-  /// load of each down to the target. Queue: `current` times the queue over its target, at most twice as many; one
+  /// The number of replicas wanted from now on; `current` serve or start. Concurrency and utilization: as many as bring
+  /// the load of each down to the target. Queue: `current` times the queue over its target, at most twice as many; one
   /// fewer when nothing waits.
   int wanted(SimTime now, const FleetLoad& load, int current);
 

@@ -58,8 +58,8 @@ class Batch {
   std::int64_t steps_in(std::int64_t room, std::int64_t limit) const { return growth_.steps_in(counter_, room, limit); }
   /// Decode steps until a sequence ends or fills a window of its cache, at most `limit`.
   std::int64_t steps_to_change(std::int64_t limit);
-  void advance(std::int64_t steps);                   ///< every decoding sequence has so many tokens more
-  void advance(LiveRequest& r, std::int64_t tokens);  ///< one of them alone, under speculation
+  void advance(std::int64_t steps);                   ///< every decoding sequence gains this many tokens
+  void advance(LiveRequest& r, std::int64_t tokens);  ///< only this sequence does, under speculation
   /// Tokens until the end of a decoding sequence.
   std::int64_t left_of(const LiveRequest& r) const { return r.finish - counter_; }
   template <class F>
@@ -72,10 +72,11 @@ class Batch {
     for (Slot slot; (slot = finishes_.pop_due(requests_, counter_)) != kNoSlot;) end(slot);
   }
   void raise_levels();  ///< sequences that have filled a window take smaller blocks from here on
-  /// What the decoding sequences fill (KvLayout::filled_by_one) over a run that has just ended. Before raise_levels().
+  /// Bytes that the decoding sequences filled (KvLayout::filled_by_one) in the run just ended. Call before
+  /// raise_levels().
   double filled_by_decodes(std::int64_t steps) const;
 
-  /// An ended sequence is still computed, and keeps its room, until close().
+  /// An ended sequence keeps its row and its room until close().
   void keep_row(std::int64_t tokens, std::int64_t bytes);
   std::int64_t close();  ///< drops the idle rows; returns the bytes that they kept
 

@@ -49,7 +49,7 @@ class CacheLink {
     SimTime landed;
   };
   Transfer fetch(Slot slot, Bytes cache, SimTime now) { return fetch(slot, cache, now, now, now, 1.0); }
-  /// Bytes leave from `first` on, `rest` of them not before `done`; they are of use from `now` on.
+  /// Bytes can leave from `first` on, but `rest` of them not before `done`. The receiver has room from `now` on.
   Transfer fetch(Slot slot, Bytes cache, SimTime now, SimTime first, SimTime done, double rest) {
     const SimTime begin = std::max(free_, first);
     free_ = std::max(begin + SimTime::of(cache / bandwidth_), done + SimTime::of(cache * rest / bandwidth_));

@@ -28,24 +28,24 @@ class Collector {
   void failed(int client, TooLong why = TooLong::kNot) { put(Failed{client, why}); }
   void lost(int client) { ++metrics_.lost, failed(client); }
   void rejected(int client, SimTime arrival) { put(Rejected{client, arrival}); }
-  /// Given up by its client at `end`, with so many tokens; `waited` is empty where it never ran.
+  /// The client gave up at `end`, after this many tokens. `waited` is empty if the request never ran.
   void cancelled(int client, int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {
     put(Cancelled{client, tokens, arrival, waited, end});
   }
   void replied(SimTime at) { put(Replied{at}); }
   void step(const StepRecord& record) { put(record); }
-  /// Work of a replica, all its GPUs together, over a run.
+  /// Work of all GPUs of a replica in one run.
   struct Work {
     double busy_seconds = 0, flops = 0, bytes = 0;
-    double front_end_seconds = 0;  ///< of its front end, on the tokens that come out
+    double front_end_seconds = 0;  ///< time that its front end takes for the output tokens
     double kv_held = 0, kv_filled = 0;
     double computed_tokens = 0, padding_tokens = 0;
 
     Work operator*(double share) const;
     Work& operator+=(const Work& other);
   };
-  /// Counts the part of a run that falls into the time that is measured: between the first counted request's sending
-  /// and the last one's end. `prefill`: of a replica that does nothing else.
+  /// Counts the part of a run within the measured time: between the sending of the first counted request
+  /// and the end of the last one. `prefill`: the replica does nothing else.
   void work(SimTime start, SimTime end, const Work& whole, bool prefill) { put(Worked{start, end, whole, prefill}); }
   void transfer(const TransferRecord& record) {
     if (observer_ != nullptr) observer_->on_transfer(record);
@@ -102,7 +102,7 @@ class Collector {
   }
 
   ServingMetrics finish();
-  /// The same for open arrivals, with what they did to the machine: LoadWatch::verdict.
+  /// The same for open arrivals, with the verdict of LoadWatch.
   ServingMetrics finish(double burstiness, double slack);
 
  private:

@@ -19,7 +19,7 @@ class DecodeGrowth {
   void add(std::int64_t base, std::size_t level) { change(base, level, 1); }
   void remove(std::int64_t base, std::size_t level) { change(base, level, -1); }
 
-  /// Bytes that steps counter .. counter + steps - 1 take.
+  /// Bytes that the steps from `counter` to `counter + steps - 1` take.
   std::int64_t bytes(std::int64_t counter, std::int64_t steps) const;
   /// The largest n <= limit with bytes(counter, n) <= room.
   std::int64_t steps_in(std::int64_t counter, std::int64_t room, std::int64_t limit) const;

@@ -19,11 +19,11 @@ class FairTurns {
     served_[r.client] = turn + r.prompt + std::int64_t{2} * r.output;
     return turn;
   }
-  /// The request of that turn has started.
+  /// The request with this turn has started.
   void starts(std::int64_t turn) { clock_ = std::max(clock_, turn); }
 
  private:
-  std::int64_t clock_ = 0;            ///< turn of the latest that started
+  std::int64_t clock_ = 0;            ///< turn of the latest request that started
   std::vector<std::int64_t> served_;  ///< by client: the turn after its last
 };
 

@@ -19,7 +19,7 @@ struct FailureSpec {
   };
   std::optional<Seconds> mtbf;  ///< mean time between failures of one GPU; exponential
   Seconds repair{1800};         ///< until the replica can start again, cold
-  Mark mark{};                  ///< where they are asked for
+  Mark mark{};                  ///< where the scenario asks for them
   bool requeue = true;          ///< its requests go to other replicas, tokens so far kept; false: they fail
   std::vector<Event> events{};  ///< failures at known times
 };
@@ -61,11 +61,11 @@ class FleetStates {
   /// simulated time.
   std::optional<SimTime> next_failure(int i, SimTime now);
 
-  /// After `now` as every change leaves it.
+  /// The state after all changes up to `now`.
   FleetRecord record(SimTime now) const;
   /// Seconds that replicas of a kind were paid for (starting, serving or draining) between two times.
   double paid_seconds(SimTime from, SimTime to, bool prefill) const;
-  /// The same by how many of each kind were paid for at once.
+  /// The same, split by how many of each kind were paid for at once.
   std::vector<PaidFleet> paid_fleets(SimTime from, SimTime to) const;
   int most_paid(bool prefill) const;
 
@@ -77,14 +77,14 @@ class FleetStates {
   };
   struct Change {
     SimTime at;
-    std::array<int, 2> paid;  ///< that decode, that only prefill
+    std::array<int, 2> paid;  ///< decoding replicas, prefill-only replicas
   };
   int paid(bool prefill) const;
   void note(SimTime now);
 
   FleetSpec spec_;
   int prefill_;
-  std::array<std::array<int, 5>, 2> counts_{};  ///< that decode, that only prefill: by ReplicaState
+  std::array<std::array<int, 5>, 2> counts_{};  ///< decoding, prefill-only; by ReplicaState
   double failure_rate_ = 0;                     ///< of a GPU, 1/s
   std::vector<Member> members_;
   std::vector<Change> changes_;
@@ -96,11 +96,11 @@ Seconds cold_start(Bytes weights, Seconds engine_start);
 /// What a scenario says of the replicas of one kind.
 struct FleetPart {
   int replicas = 1;
-  Bytes weights{};  ///< that a whole replica loads
+  Bytes weights{};  ///< weights that a whole replica loads
   Seconds engine_start{};
   std::optional<ConfigReader> autoscaling{};  ///< `autoscaling: {...}`
 };
-/// `failures: {...}` is of all of them.
+/// `failures: {...}` applies to all replicas.
 FleetSpec parse_fleet(FleetPart decode, std::optional<FleetPart> prefill, std::optional<ConfigReader> failures);
 
 }  // namespace roofcast

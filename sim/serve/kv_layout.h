@@ -25,7 +25,7 @@ class KvLayout {
   std::int64_t block() const { return block_; }
   bool paged() const { return paged_; }
 
-  /// Layers that see a window: a prompt can continue after tokens of which the last `needed` are cached.
+  /// A layer with a window: a prompt can continue after tokens of which the last `needed` are cached.
   struct Window {
     std::int64_t needed;  ///< whole blocks; less than the window by the token that looks back
     std::int64_t block_bytes;

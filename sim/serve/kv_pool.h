@@ -51,12 +51,12 @@ class KvPool {
     int tokens = 0;
     std::size_t blocks = 0;
     std::int64_t bytes = 0;     ///< of the shared blocks
-    std::int64_t unpinned = 0;  ///< part of them that stops being evictable
+    std::int64_t unpinned = 0;  ///< the part that stops being evictable
     std::int64_t host = 0;      ///< further bytes, copied back from host memory
     int host_tokens = 0;        ///< part of `tokens` that comes from host memory
     int tier_tokens = 0;        ///< part of host_tokens that comes from tiers beyond it
-    Seconds tier_time{};        ///< to load these into host memory
-    std::int64_t branch = 0;    ///< tokens that were found, but without the state behind them
+    Seconds tier_time{};        ///< time to load them into host memory
+    std::int64_t branch = 0;    ///< tokens whose blocks were found, but not the state after them
   };
   Hit look_up(const PrefixBlocks* prefix, int target) const;
   void pin(PrefixBlocks& prefix, const Hit& hit);

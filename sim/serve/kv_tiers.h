@@ -17,7 +17,7 @@ class TierBlocks {
   struct Stored {
     std::int64_t bytes = 0, tokens = 0;
   };
-  /// What is stored of a block; nothing where it is not there.
+  /// What is stored of a block; empty if the tier does not have it.
   Stored find(std::uint64_t hash) const {
     const PrefixCache::Entry entry = blocks_.find(hash);
     return entry < 0 ? Stored{} : Stored{blocks_.bytes_of(entry), blocks_.tokens_of(entry)};
@@ -55,7 +55,7 @@ class KvTiers {
   void keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens) {
     for (const auto& blocks : blocks_) blocks->keep(hash, bytes, tokens);
   }
-  /// The part that only this rank has.
+  /// The tiers that belong to this rank alone.
   void forget();
 
  private:

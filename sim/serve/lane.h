@@ -1,5 +1,5 @@
 #pragma once
-// Some of the replicas of a simulation, apart from the others.
+// A group of replicas that are simulated separately from the others.
 
 #include <utility>
 #include <vector>
@@ -24,7 +24,7 @@ struct ReplicaTape {
   struct Event {
     SimTime at;
     EventQueue::Kind kind;
-    std::int64_t entered = -1;                    ///< id of the request that came, and was not refused
+    std::int64_t entered = -1;                    ///< id of the request that arrived and was not refused
     std::size_t calls = 0, pushes = 0, left = 0;  ///< so far
   };
   std::vector<Event> events;
@@ -45,8 +45,8 @@ struct Lane {
   StepPricer* draft_pricer = nullptr;
   ReplicaTape* tape = nullptr;
   // The last request from the source
-  std::int64_t number = 0;  ///< among those of all lanes
-  int replica = 0;          ///< that gets it
+  std::int64_t number = 0;  ///< its number among the requests of all lanes
+  int replica = 0;          ///< the replica that gets it
 };
 
 }  // namespace roofcast

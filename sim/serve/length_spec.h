@@ -27,18 +27,18 @@ struct LengthSpec {
     std::vector<int> values;
   };
   std::variant<Fixed, Uniform, Lognormal, Empirical> law = Fixed{1};
-  int extra = 0;  ///< tokens on top: of pictures and sounds
+  int extra = 0;  ///< further tokens, from pictures and sounds
 
   int draw(Random& random) const;
   double mean() const;  ///< exact, truncation included
   int longest() const;
   int shortest() const;
-  std::optional<int> constant() const;  ///< the length, of a law that has only one
+  std::optional<int> constant() const;  ///< the length, if the distribution has only one
 };
-/// Bounds of what a law may say.
+/// Bounds for the parameters of a distribution.
 struct LengthLimits {
   int longest = 10'000'000;   ///< no context window is longer, by far; keeps sums of lengths in an int
-  int default_max = 1 << 20;  ///< cut of a lognormal without `max`: the longest context windows served today
+  int default_max = 1 << 20;  ///< `max` of a lognormal that has none: the longest context windows served today
 };
 /// `distribution: fixed {value} | uniform {min, max} | lognormal {mean, p50 | mean, cv | mu, sigma; min, max} |
 /// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.

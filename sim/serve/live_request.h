@@ -17,47 +17,47 @@ inline constexpr Slot kNoSlot = -1;
 
 enum class Phase : std::uint8_t { kWaiting, kPrefill, kDecode, kEnded };
 
-/// One request between its sending and its last token; about 160 bytes.
+/// The state of one request from its sending to its last token; about 160 bytes.
 struct LiveRequest {
   std::int64_t id = 0;
   SimTime arrival, scheduled, first_token;
-  SimTime last_token;             ///< stopped: when its latest token was out; a first one may come with its cache
-  SimTime prefilled;              ///< remote: on the replica `source`
+  SimTime last_token;             ///< while stopped: time of its latest token; a first one may arrive with its cache
+  SimTime prefilled;              ///< remote: when its prefill on the replica `source` ended
   std::int64_t base = 0;          ///< tokens in its cache; while decoding, less the replica's step counter
   std::int64_t finish = 0;        ///< while decoding: the step counter at which its last token is out
   std::int64_t reserved = 0;      ///< bytes that admission set aside for it, the pinned prefix not counted
   std::int64_t held_bytes = 0;    ///< on the prefill replica `source`, until they are sent to the decoding one
-  std::int64_t pinned_bytes = 0;  ///< of its prefix blocks in the cache of prefixes
+  std::int64_t pinned_bytes = 0;  ///< its blocks in the prefix cache
   int prompt = 0, output = 0;
-  int produced = 0;  ///< tokens out, up to the last time it joined the decoding ones
+  int produced = 0;  ///< tokens out when it last began to decode
   int target = 0;    ///< tokens that its prefill has to reach
   int cached = 0;    ///< prompt tokens found in the cache at first admission
   int session = -1, root_session = -1;
   int priority = 0;
-  std::int32_t blocks = -1;               ///< in RequestTable::prefix, -1 = shares nothing
+  std::int32_t blocks = -1;               ///< index in RequestTable::prefix; -1: it shares nothing
   Slot older = kNoSlot, newer = kNoSlot;  ///< neighbours among the running, by admission
-  std::uint32_t epoch = 0;                ///< counts what makes entries in heaps stale
+  std::uint32_t epoch = 0;                ///< counts the changes that make heap entries stale
   std::uint16_t preemptions = 0;
   std::uint16_t replica = 0, source = 0;
-  std::uint16_t rank = 0, source_rank = 0;  ///< of attention-DP, on `replica` and on `source`
-  std::uint16_t adapter = 0;                ///< that it names, from 1 on; 0: none
+  std::uint16_t rank = 0, source_rank = 0;  ///< attention-DP rank on `replica` and on `source`
+  std::uint16_t adapter = 0;                ///< its adapter, from 1 on; 0: none
   std::uint16_t client = 0;
   std::uint8_t level = 0;  ///< windows it has filled, while decoding
   Phase phase = Phase::kWaiting;
   bool swapped : 1 = false;  ///< its cache waits in host memory
   bool remote : 1 = false;   ///< its cache waits on the prefill replica `source`
-  bool held : 1 = false;     ///< its cache is there, waiting or under way
+  bool held : 1 = false;     ///< its cache is still there, waiting or in transfer
   bool counted : 1 = true;   ///< false: a warm-up request
   bool started : 1 = false;
   bool cancelled : 1 = false;        ///< its client has given up; it leaves when the step under way ends
   bool encoded : 1 = false;          ///< its pictures and sounds have passed the encoder since its prefill began
   bool forks : 1 = false;            ///< other sequences begin when its prompt is prefilled
-  bool arrived : 1 = false;          ///< waiting: in the replica's queue, no longer on its way there
-  bool waits_for_cache : 1 = false;  ///< in a replica's queue, counted there as one that comes back
-  std::int32_t family = -1;          ///< of sequences that answer one prompt, in the simulation; -1: it is alone
+  bool arrived : 1 = false;          ///< while waiting: it has reached the replica's queue
+  bool waits_for_cache : 1 = false;  ///< a replica's queue counts it as one that comes back
+  std::int32_t family = -1;          ///< number of the group of sequences that answer one prompt; -1: none
 };
 
-/// Runs as soon as its cache, which is under way, is here.
+/// Runs as soon as its cache, which is in transfer, arrives.
 inline bool landing(const LiveRequest& r) { return r.phase == Phase::kPrefill && r.base == r.target; }
 
 /// Waits for room for its whole cache, which is elsewhere: nothing of it is left to prefill.
@@ -79,8 +79,8 @@ struct PrefixBlocks {
   int block_tokens = 0;
   /// A block ends early here, and the next one where it would have; 0: none. The second is where its session branched.
   std::int64_t cut = 0, branched = 0;
-  std::int64_t tokens = 0;                 ///< that the hashes cover
-  std::size_t given = 0;                   ///< of the hashes; nobody else has the blocks after them
+  std::int64_t tokens = 0;                 ///< tokens that the hashes cover
+  std::size_t given = 0;                   ///< how many hashes it came with; no other request has the later blocks
   std::int64_t branch = 0;                 ///< tokens after which its prefill leaves its state for others; 0: nowhere
   std::vector<PrefixCache::Entry> pinned;  ///< leading blocks
 
@@ -102,7 +102,7 @@ struct PrefixBlocks {
   }
 };
 
-/// Slots that are used again once their request has ended.
+/// Holds the requests in slots. A slot is reused after its request has ended.
 class RequestTable {
  public:
   Slot add(const Request& request);
@@ -121,8 +121,8 @@ class RequestTable {
     const std::int32_t i = (*this)[slot].blocks;
     return i < 0 ? nullptr : &prefixes_[static_cast<std::size_t>(i)];
   }
-  /// The hashes of what is in its cache: those that it came with, then blocks that nobody else has, of `block_tokens`
-  /// where it came with none.
+  /// The hashes of its cache: those that it came with, then blocks that no other request has, of `block_tokens`
+  /// tokens if it came with none.
   PrefixBlocks& own_blocks(Slot slot, std::int64_t tokens, int block_tokens);
   std::size_t live() const { return slots_ - free_.size(); }
 

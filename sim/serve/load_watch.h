@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// The effect of an open load on the machine.
+/// Whether an open load saturates the machine.
 struct LoadVerdict {
   bool saturated = false;
   PerSecond offered{};  ///< rate of arriving requests
@@ -40,7 +40,7 @@ class LoadWatch {
   Slice& at(Seconds time);
   /// Sum of a count up to a time; within a slice it rises evenly.
   double until(double Slice::*count, double time) const;
-  double time_of(double came) const;  ///< time by which `came` requests had come
+  double time_of(double came) const;  ///< time by which `came` requests had arrived
 
   std::vector<Slice> slices_;
   double width_ = 1.0 / 1024;  ///< seconds

@@ -17,7 +17,7 @@ struct MediaSpec {
   int count = 1;
   double width = 0, height = 0;  ///< pixels of a picture, or of a video's frame
   Seconds length{};              ///< of a sound or a video
-  double frames = 0;             ///< of a video that are looked at; 0: it is none
+  double frames = 0;             ///< frames of a video that are used; 0: not a video
   Mark mark;
 };
 
@@ -25,13 +25,13 @@ struct MediaSpec {
 /// s, width: 1280, height: 720, frames_per_second: 2, most_frames: 768}` of a workload or a client.
 std::vector<MediaSpec> parse_media(ConfigReader& in);
 
-/// What they are to the model's encoders. Throws ConfigError at the media where the model has no such encoder.
+/// The input of the model's encoders. Throws ConfigError at the media if the model has no such encoder.
 std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const ModelSpec& model);
 
-/// What every request of a model brings: a window of sound where its decoder attends to one (Whisper), else nothing.
+/// Media of every request of a model: a window of sound if its decoder attends to one (Whisper), else none.
 std::vector<EncoderWork> usual_media(const ModelSpec& model);
 
-/// Patches and frames that pass the encoders.
+/// The number of patches and frames that pass the encoders.
 double patches_of(const std::vector<EncoderWork>& work);
 /// Tokens that such media add to a prompt.
 int media_tokens(const std::vector<EncoderWork>& work);

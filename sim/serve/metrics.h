@@ -20,7 +20,7 @@ struct RequestRecord {
   int prompt_tokens = 0, output_tokens = 0, cached_tokens = 0, preemptions = 0, replica = 0, client = 0;
   int streamed_tokens = 0;  ///< of the longest of several sequences; 0: only one
   int thinking_tokens = 0;  ///< tokens before the answer
-  Seconds held{};           ///< for which a later turn waited for the answer before it, until its arrival
+  Seconds held{};           ///< how long a later turn waited for the previous answer before it arrived
   /// Time to the first token of the answer, if tokens come evenly.
   Seconds ttfat() const { return ttft + tpot() * static_cast<double>(thinking_tokens); }
   int in_turn() const { return streamed_tokens > 0 ? streamed_tokens : output_tokens; }
@@ -81,13 +81,13 @@ struct AdapterMetrics {
   double loaded_bytes = 0;      ///< per GPU
 };
 
-/// For how long a fleet of this size was paid for.
+/// How long a fleet of this size was paid for.
 struct PaidFleet {
   int replicas = 0, prefill_replicas = 0;
   double seconds = 0;
 };
 
-/// The limit that a request exceeds which can never run.
+/// The limit that is exceeded by a request that can never run.
 enum class TooLong : std::uint8_t { kNot, kContext, kCache, kStep };
 
 struct ServingMetrics {
@@ -99,13 +99,13 @@ struct ServingMetrics {
   std::array<std::int64_t, 4> too_long{};  ///< by TooLong
   double cancelled_tokens = 0;             ///< output tokens of cancelled requests (wasted)
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
-  double replica_seconds = 0;  ///< paid for, of a fleet that changes; 0: all replicas, all the time
-  int most_replicas = 0;       ///< paid for at once, of such a fleet
+  double replica_seconds = 0;  ///< paid time of a fleet that changes; 0: all replicas, all the time
+  int most_replicas = 0;       ///< most replicas paid for at once
   /// The same of workers that only prefill.
   double prefill_replica_seconds = 0;
   int most_prefill_replicas = 0;
   std::int64_t prefill_replica_starts = 0;  ///< part of replica_starts
-  std::vector<PaidFleet> paid_fleets;       ///< of a fleet that changes: for how long each size was paid for
+  std::vector<PaidFleet> paid_fleets;       ///< for a fleet that changes: how long each size was paid for
   std::int64_t replica_starts = 0, replica_failures = 0;
   std::int64_t requeued = 0;           ///< requests taken over from a failed replica
   std::int64_t lost = 0;               ///< requests lost with a failed replica; part of `failed`
@@ -120,7 +120,7 @@ struct ServingMetrics {
   double gpu_busy_seconds = 0;   ///< summed over replicas
   double flops = 0, bytes = 0;   ///< of all GPUs
   double front_end_seconds = 0;  ///< time in which front ends sent tokens, summed over replicas
-  /// The share of these three that prefill-only replicas had.
+  /// The part of these three that belongs to prefill-only replicas.
   double prefill_busy_seconds = 0, prefill_flops = 0, prefill_bytes = 0;
   double kv_peak_usage = 0;  ///< share of the pool
   /// Byte-seconds of private cache of running sequences: reserved, and filled with tokens.
@@ -131,7 +131,7 @@ struct ServingMetrics {
   AdapterMetrics adapters;
   double tier_tokens = 0;  ///< part of the tokens loaded from host memory that came from tiers beyond it
   double sample_tokens = 0,
-         dropped_sample_tokens = 0;  ///< of prompts with several sequences: generated, and not returned
+         dropped_sample_tokens = 0;  ///< generated for prompts with several sequences, but not returned
 };
 
 }  // namespace roofcast

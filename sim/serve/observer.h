@@ -24,7 +24,7 @@ struct TransferRecord {
   Bytes bytes{};
 };
 
-/// Replicas of a fleet that changes, from this time on.
+/// The replicas of a changing fleet from this time on.
 struct FleetRecord {
   Seconds at{};
   int serving = 0, starting = 0, down = 0;

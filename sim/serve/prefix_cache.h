@@ -17,8 +17,8 @@ class PrefixCache {
 
   struct Match {
     std::int64_t blocks = 0, tokens = 0;
-    std::int64_t pinned_bytes = 0;    ///< of them already pinned by others
-    std::int64_t unpinned_bytes = 0;  ///< of them that pinning takes out of what can be evicted
+    std::int64_t pinned_bytes = 0;    ///< the part already pinned by others
+    std::int64_t unpinned_bytes = 0;  ///< the part that pinning makes unevictable
   };
   /// The longest cached head of `hashes`. Changes nothing.
   Match match(std::span<const std::uint64_t> hashes) const;
@@ -32,7 +32,7 @@ class PrefixCache {
   Entry pin(std::uint64_t hash);
   /// Pins the block, cached from now on. `fresh` tells whether it was not cached before.
   Entry insert(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens, bool& fresh);
-  /// A block has more tokens than before.
+  /// A block has grown.
   void grow(Entry entry, std::int64_t bytes, std::int64_t tokens);
   /// Keeps the block unpinned, as the latest; `tokens` of it or as many as it had.
   void keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens);

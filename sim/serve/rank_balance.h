@@ -19,15 +19,15 @@ struct RankWork {
 /// steps prompts run all the same, whether or not one waited in them.
 class RankBalance {
  public:
-  /// `continuous`: the scheduler batches so.
+  /// `continuous`: the scheduler uses continuous batching.
   RankBalance(const Deployment& deployment, bool continuous);
 
   bool active() const { return active_; }
-  /// Whether prompts are held in the step being planned. Once a step.
+  /// Whether prompts are held in the step being planned. Call once per step.
   bool holds(std::span<const RankWork> ranks);
-  /// Steps for which they stay held where nothing changes.
+  /// For how many steps they stay held if nothing changes.
   std::int64_t steps_until_release() const;
-  /// The planned step was run so many times.
+  /// The planned step was run this many times.
   void advance(std::int64_t steps);
 
  private:

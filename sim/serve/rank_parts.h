@@ -46,13 +46,13 @@ struct RankParts {
 
   KvAccount kv;
   AdapterSlots adapters;
-  Seconds reads{};  ///< of disks and pools, before the step being planned
+  Seconds reads{};  ///< time to read disks and pools before the step being planned
   Batch batch;
   RequestQueue queue;
   CacheLink link;
   TokenDelivery& delivery;  ///< of all ranks
 
-  /// A sequence leaves the running ones, and its adapter's slot with it.
+  /// A sequence stops running and frees the slot of its adapter.
   void leave(Slot slot) {
     batch.leave(slot);
     adapters.release(requests[slot].adapter);

@@ -49,17 +49,17 @@ class Replica {
   std::vector<Landing> take_fetches();    ///< transfers begun since the last call
   /// The cache held for a handed-over sequence has been sent.
   void release_held(Slot slot, SimTime now);
-  bool holds_caches() const;  ///< of sequences handed over
+  bool holds_caches() const;  ///< of sequences that were handed over
 
   int running() const;
   int gpus() const { return deployment().sharding.gpus(); }
   int places() const { return first().places * static_cast<int>(ranks_.size()); }
   std::size_t queued() const;
   int outstanding() const { return static_cast<int>(queued()) + running(); }
-  std::int64_t outstanding_tokens() const;  ///< of the requests' prompts
+  std::int64_t outstanding_tokens() const;  ///< prompt tokens of its requests
   /// Leading blocks of `hashes` in the cache of the rank that has the most of them.
   std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const;
-  bool empty() const;  ///< no request is here, nor a cache of one
+  bool empty() const;  ///< it has no request, and no cache of one
   int index() const { return first().options.index; }
 
  private:
@@ -75,7 +75,7 @@ class Replica {
     std::int64_t growth = 0;         ///< bytes of cache that the current run took for its decodes
     std::int64_t padding = 0;        ///< padding tokens in its chunks
     std::int64_t recomputed = 0;     ///< tokens computed beside the new one of each row where there is no cache
-    std::int64_t repadded = 0;       ///< those of them that pad rows to the longest
+    std::int64_t repadded = 0;       ///< the part that pads rows to the longest
     std::vector<EndedRequest> held;  ///< answers that leave together with the last of their batch
   };
   const RankParts& first() const { return ranks_.front()->parts; }
@@ -136,7 +136,7 @@ class Replica {
   std::vector<PrefillChunk> priced_chunks_;
   std::vector<EncoderWork> encodes_;
   std::vector<RankLoad> then_;
-  Seconds carry_{};  ///< rest of rounding to picoseconds, so that many short steps last as long as one run
+  Seconds carry_{};  ///< remainder after rounding to picoseconds, so that many short steps last as long as one run
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;
   std::uint32_t generation_ = 0;

@@ -16,11 +16,11 @@ struct ReplicaOptions {
   bool prefill_only = false;            ///< hands sequences over after their first token
   BytesPerSecond transfer_bandwidth{};  ///< of one GPU, for caches that come from prefill replicas
   Seconds transfer_latency{};
-  EarlyTransfer early;                               ///< of those caches
+  EarlyTransfer early;                               ///< how early parts of those caches leave
   std::vector<std::vector<EncoderWork>> media = {};  ///< of a request, by its client; empty: prompts are text
   SharedTiers tiers = {};
-  double prompt_text = 1.0;  ///< of a prompt token, over plain text's: what it takes of the front end
-  std::unique_ptr<Scheduler> (*scheduler)() = nullptr;       ///< null: the engine's; tests put one of their own here
+  double prompt_text = 1.0;                             ///< front-end time of a prompt token relative to plain text
+  std::unique_ptr<Scheduler> (*scheduler)() = nullptr;  ///< null: the engine's; tests can set their own
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is an event of its own
 };
 

@@ -22,12 +22,12 @@ struct StepRun {
   double context = 0;
   int query_len = 1;
   std::vector<RankLoad> ranks;  ///< rows, context and chunks of each; empty: there is one rank
-  std::vector<int> decoding;    ///< sequences of each rank that have a token of every step
+  std::vector<int> decoding;    ///< sequences of each rank that get a token in every step
   bool whole = false;           ///< a run of decode steps that an arrival may shorten
   StepCost cost;
   double adapters = -1;  ///< StepBatch's
 
-  /// Its decodes as they are after some of its steps. `then` holds the loads of the ranks.
+  /// Its decoding sequences after some of its steps. `then` holds the loads of the ranks.
   StepBatch decodes_after(std::int64_t passed, std::vector<RankLoad>& then) const {
     const double tokens = static_cast<double>(passed) * query_len;
     if (!ranks.empty()) then = ranks;
@@ -46,8 +46,8 @@ struct StepRun {
 struct EndedRequest {
   Slot slot;
   SimTime delivered;
-  bool handed_over = false;    ///< prefilled, and to be decoded elsewhere
-  bool forks = false;          ///< not ended: its prompt is prefilled, and other sequences go on from it
+  bool handed_over = false;    ///< it is prefilled and will be decoded elsewhere
+  bool forks = false;          ///< it has not ended: its prompt is prefilled, and other sequences continue from it
   std::uint16_t together = 0;  ///< not 0: one of those in a row that had their last token in the same step, by slot
 };
 

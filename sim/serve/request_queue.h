@@ -1,5 +1,5 @@
 #pragma once
-// Requests that were sent to a replica and do not run yet.
+// Requests that were sent to a replica but do not run yet.
 
 #include <deque>
 
@@ -20,9 +20,9 @@ class RequestQueue {
     prompt_tokens_ += r.prompt;
   }
   std::size_t on_their_way() const { return on_their_way_; }
-  /// When the engine sees the first of those on their way.
+  /// When the engine sees the next request that is on its way.
   SimTime first_ready() const { return inbox_.front().ready; }
-  /// Whether one of those on their way was sent by then: front ends keep their order.
+  /// Whether a request on its way was sent by then: front ends keep the order.
   bool sent_by(SimTime time) const { return on_their_way_ > 0 && requests_[inbox_.front().slot].arrival <= time; }
   Slot take_arrival() {
     const Slot slot = inbox_.front().slot;
@@ -88,8 +88,10 @@ class RequestQueue {
   }
 
   std::size_t size() const { return on_their_way_ + waiting_.size(); }
-  bool some_come_back() const { return come_back_ > 0; }           ///< one that waits has a cache elsewhere: no prompt
-  std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< to prefill, of those that wait
+  bool some_come_back() const {
+    return come_back_ > 0;
+  }  ///< a waiting request has its cache elsewhere, so it is no prompt
+  std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< tokens to prefill of the waiting requests
   /// Tokens of the prompts of all requests here, running ones included; left() tells that one is gone.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
   void left(const LiveRequest& request) { prompt_tokens_ -= request.prompt; }

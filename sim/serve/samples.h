@@ -9,7 +9,7 @@ namespace roofcast {
 /// Sequences that share the prompt of a request, and decode side by side from its first token on.
 struct SampleSpec {
   int generated = 1;  ///< sequences
-  int returned = 1;   ///< that the client receives; fewer: all at once, when the last one has ended
+  int returned = 1;   ///< sequences that the client receives; if fewer: all at once, when the last one has ended
   bool beams = false;
   Mark mark;
   bool several() const { return generated > 1; }
@@ -18,13 +18,13 @@ struct SampleSpec {
 /// `samples: {n: 4}`, `{n: 1, best_of: 8}` or `{beam_width: 4}`.
 SampleSpec parse_samples(ConfigReader in);
 
-/// What its sequences have done so far.
+/// The progress of its sequences.
 struct SampleFamily {
   int open = 0;     ///< sequences that have not ended
-  int to_fork = 0;  ///< that begin when the prompt is prefilled
+  int to_fork = 0;  ///< sequences that begin when the prompt is prefilled
   int returned = 1;
-  bool streams = true;  ///< every sequence is the client's from its first token on
-  double tokens = 0;    ///< of all of them
+  bool streams = true;  ///< the client receives every sequence from its first token on
+  double tokens = 0;    ///< tokens of all its sequences
   int longest = 0;
   int preemptions = 0;
   int thinking = 0;     ///< tokens of each that come before its answer

@@ -1,5 +1,5 @@
 #pragma once
-// Clients as ServeGen publishes them (Xiang et al., NSDI 2026; github.com/alibaba/ServeGen, data/): of each client the
+// Clients as ServeGen publishes them (Xiang et al., NSDI 2026; github.com/alibaba/ServeGen, data/): for each client the
 // rate and the spread of its gaps window by window, and how long its prompts and answers are over the day.
 
 #include <string>
@@ -18,7 +18,7 @@ struct LengthTable {
   double mean() const;
 };
 
-/// Lengths that change: windows of any length, over and over. Before the first one's start its lengths hold already.
+/// Lengths that change: windows of any length, repeated. The first window's lengths also hold before its start.
 struct LengthsByTime {
   Seconds period{};
   std::vector<Seconds> start;               ///< of each window, rising, less than the period

@@ -18,7 +18,7 @@ struct Session {
   int branched_at = 0;  ///< tokens
 
   int root() const { return parent < 0 ? id : parent; }
-  /// The session goes on as this one, too.
+  /// The session also continues as this branch.
   Session branch(int as) const {
     Session other = *this;
     other.id = as;
@@ -52,12 +52,12 @@ class SessionDealer {
         random_(random) {}
 
   Session take();        ///< the session whose turn it is; give it back with the turn added
-  Session take(int id);  ///< this one if it goes on, else a new one
+  Session take(int id);  ///< this one if it continues, else a new one
   void give_back(const Session& session);
 
  private:
   Session begin();
-  /// The first of the branches, if the session parts here; the others go to `rest`.
+  /// The first of the branches, if the session branches here; the others go to `rest`.
   Session part(const Session& session, std::deque<Session>& rest);
   int new_id();
 

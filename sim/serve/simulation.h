@@ -18,7 +18,7 @@
 
 namespace roofcast {
 
-/// Prompts are prefilled by replicas of their own, and their caches sent to the decoding ones.
+/// Prompts are prefilled by separate replicas, which send their caches to the decoding ones.
 struct Disaggregation {
   std::shared_ptr<const Deployment> prefill;
   int prefill_replicas = 1;
@@ -29,10 +29,10 @@ struct Disaggregation {
 /// Bytes of one decoding GPU's share of a cache that arrive a second: every GPU of both sides uses its own link at the
 /// same time, and the side whose GPUs hold the larger shares may be the slower one.
 BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation);
-/// What such workers send before a prompt is done.
+/// The part of a cache that such workers send before a prompt is done.
 EarlyTransfer early_transfer(const Deployment& prefill);
 
-/// Where tasks can run side by side.
+/// Runs tasks in parallel.
 struct Cores {
   int count = 1;
   /// task(0) .. task(n - 1), in any order; returns when all are done.
@@ -49,9 +49,9 @@ struct ServingOptions {
   std::vector<Objectives> client_objectives = {};  ///< of single kinds of clients, where they have their own
   SpeculationSpec speculation;
   std::optional<Disaggregation> disaggregation =
-      std::nullopt;      ///< then `replicas` only decode; they count after the prefill replicas
+      std::nullopt;      ///< if set, `replicas` only decode; their numbers follow those of the prefill replicas
   FleetSpec fleet;       ///< replicas that come and go
-  PricerFactory pricer;  ///< null: a StepModel; tests put a law of their own here
+  PricerFactory pricer;  ///< null: a StepModel; tests can set their own
   std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
   /// More than one: replicas that do not meet are simulated side by side, with the same result. `pricer` is then called
   /// before they start.
@@ -66,7 +66,7 @@ struct ServingOptions {
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, const WorkloadSpec& workload,
                         const ServingOptions& options, Observer* observer = nullptr);
 
-/// The same with requests of one's own; of `workload` only arrivals, duration, warmup_requests and patience
+/// The same with the given requests; of `workload` only arrivals, duration, warmup_requests and patience
 /// count.
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,
                         const WorkloadSpec& workload, const ServingOptions& options, Observer* observer = nullptr);

@@ -37,11 +37,11 @@ class Pool final : public ReplicaView {
 
 class Simulation {
  public:
-  /// `lane`: of its replicas alone.
+  /// `lane`: only its replicas are simulated.
   Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source, const WorkloadSpec& workload,
              const ServingOptions& options, Observer* observer, const Lane* lane = nullptr);
   ServingMetrics run();
-  /// Of a lane: events before `limit`, or all of them.
+  /// In a lane: handles the events before `limit`, or all of them.
   void run_lane(std::optional<SimTime> limit);
   bool can_serve(const Request& request);
   void require_end() const;  ///< nothing is left
@@ -120,7 +120,7 @@ class Simulation {
   std::vector<std::optional<TokenBuckets>> limits_;  ///< by client
   std::optional<TurnOrder> turns_;                   ///< of an open load with sessions
   std::vector<SampleFamily> families_;               ///< by LiveRequest::family
-  std::vector<std::vector<int>> family_outputs_;     ///< of the sequences that each is still to fork
+  std::vector<std::vector<int>> family_outputs_;     ///< output lengths of the sequences that each will still fork
   std::vector<std::int32_t> free_families_;
   EventQueue events_;
   Random think_;
@@ -133,13 +133,13 @@ class Simulation {
   Request next_;
   std::int64_t sent_ = 0, in_flight_ = 0;
   SimTime main_begin_, stop_sending_;
-  std::uint32_t users_ = 0;              ///< generation: those of the warm-up, those who begin anew
-  std::int64_t fruitless_failures_ = 0;  ///< of replicas, since the last request ended
+  std::uint32_t users_ = 0;              ///< generation of the users: those of the warm-up, then those who start again
+  std::int64_t fruitless_failures_ = 0;  ///< failures of replicas since the last request ended
   bool exhausted_ = false;
   bool enough_ = false;  ///< the observer has seen what it wanted
   std::optional<FleetStates> fleet_;
-  std::array<std::optional<Autoscaler>, 2> autoscalers_;  ///< of replicas that decode, that only prefill
-  int prefill_replicas_ = 0;                              ///< the first of replicas_, where they only prefill
+  std::array<std::optional<Autoscaler>, 2> autoscalers_;  ///< of decoding replicas, of prefill-only replicas
+  int prefill_replicas_ = 0;                              ///< how many of replicas_, the first ones, only prefill
   std::deque<Slot> gateway_;                              ///< requests that wait for a replica to serve
   std::deque<Slot> prefilled_;                            ///< those that wait for one to decode
   std::size_t housekeeping_ = 0;  ///< events of the fleet in the queue, which do not keep a run alive

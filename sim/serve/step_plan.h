@@ -30,7 +30,7 @@ class StepPlan {
   /// What a running prompt does when its next chunk finds no room.
   enum class WhenFull {
     kPreempt,  ///< running sequences are preempted
-    kWait,     ///< it waits while sequences decode, for they end
+    kWait,     ///< it waits while sequences decode, because they will end
   };
   /// Prompts take part, with `budget` tokens in all: running ones first, then waiting ones. Settings of the engine may
   /// hold them back (EngineSpec::prefill_wait_steps, attention_dp_balance).
@@ -58,8 +58,8 @@ class StepPlan {
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
   bool decodes() const { return decodes_; }
   bool preempted() const { return preempted_; }
-  bool held() const { return held_; }  ///< prompts wait until more of them have come
-  /// When a partly filled batch starts; empty: it waits for nothing else.
+  bool held() const { return held_; }  ///< prompts wait until more of them have arrived
+  /// When a partly filled batch starts; empty: there is nothing to wait for.
   std::optional<SimTime> batch_due() const { return batch_due_; }
   /// Decode steps, at most `limit`, for which held prompts certainly leave the plan unchanged.
   std::int64_t steps_held(std::int64_t limit) const;

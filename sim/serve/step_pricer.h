@@ -1,5 +1,5 @@
 #pragma once
-// What the simulation asks of sim/step. One call an event, never one a token, so a virtual call costs nothing.
+// The interface of the simulation to sim/step. One call per event, never per token, so virtual calls cost nothing.
 
 #include <functional>
 #include <memory>

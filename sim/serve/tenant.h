@@ -1,5 +1,5 @@
 #pragma once
-// What is particular to one kind of clients: how much they may send, and what of their answers nobody reads.
+// Settings of one kind of clients: how much they may send, and which part of their answers nobody reads.
 
 #include <algorithm>
 #include <optional>
@@ -12,7 +12,7 @@ namespace roofcast {
 /// Requests beyond it are refused at once, as a gateway does that answers 429.
 struct RateLimit {
   std::optional<PerSecond> requests, tokens;  ///< tokens of prompts and answers
-  Seconds burst{60};                          ///< what was not used for so long may be sent at once
+  Seconds burst{60};                          ///< unused allowance of this period may be sent at once
 };
 /// `rate_limit: {requests: 60 /min, tokens: 100000 /min, burst: 60 s}`.
 RateLimit parse_rate_limit(ConfigReader in);
@@ -22,7 +22,7 @@ class TokenBuckets {
  public:
   explicit TokenBuckets(const RateLimit& limit)
       : limit_(limit), requests_(most(limit.requests)), tokens_(most(limit.tokens)) {}
-  /// Takes one request of so many tokens, where both have as much.
+  /// Takes one request of this many tokens, if both buckets hold enough.
   bool take(Seconds now, double tokens) {
     fill(requests_, limit_.requests, now);
     fill(tokens_, limit_.tokens, now);
@@ -49,7 +49,7 @@ class TokenBuckets {
 /// Tokens that a model thinks before its answer: they are generated and paid for, and no later turn sends them again.
 struct ThinkingSpec {
   LengthSpec tokens;
-  int budget = 0;  ///< at most so many; 0: as many as there are
+  int budget = 0;  ///< at most this many; 0: no limit
   int draw(Random& random) const { return held(tokens.draw(random)); }
   int held(int thought) const { return budget > 0 ? std::min(budget, thought) : thought; }
 };

@@ -21,16 +21,16 @@ class TokenDelivery {
 
   /// When the engine sees a request.
   SimTime receive(SimTime sent, int prompt_tokens) { return front_end_.receive(sent, prompt_tokens); }
-  /// For how long so many tokens keep the front end busy.
+  /// How long this many tokens keep the front end busy.
   Seconds front_end_busy(std::int64_t tokens) const { return front_end_.busy(tokens).seconds(); }
 
-  /// The tokens of a run reach their clients.
+  /// Delivers the tokens of a run to their clients.
   void deliver(const StepRun& run, std::int64_t tokens);
   SimTime delivered() const { return delivered_; }  ///< tokens of the last run
   /// ... and first and last tokens among them, which wait longer behind a server that varies.
   SimTime answered() const { return delivered_ + wait_; }
 
-  /// A sequence decodes on a rank from here on; its client had its latest token then.
+  /// A sequence starts to decode on a rank; its client received its latest token at the given time.
   void join(int rank, SimTime last_token) { gaps(rank).join(last_token); }
   /// A sequence leaves before its end; `fresh`: it has had no token since it joined. Returns when it had its latest.
   SimTime leave(int rank, bool fresh) { return gaps(rank).leave(fresh); }

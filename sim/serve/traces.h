@@ -27,11 +27,11 @@ struct Trace {
   int sessions = 0;
   bool was_sorted = true;
 
-  /// What one pass takes: the last arrival and one mean gap, so that a loop keeps the rate.
+  /// The duration of one pass: the last arrival plus one mean gap, so that a loop keeps the rate.
   Seconds period() const;
 };
 
-/// Throws ConfigError `path:line: message` for a row that cannot be. An empty format is known by its first
+/// Throws ConfigError `path:line: message` for an invalid row. An empty format is recognised by its first
 /// line. Rows out of order are sorted, equal times keep theirs.
 Trace read_trace(const std::string& path, std::string_view format);
 
@@ -41,7 +41,7 @@ std::shared_ptr<const Trace> shared_trace(const std::string& path, std::string_v
 /// The same from memory. `path` names it in errors.
 Trace parse_trace_text(std::string_view text, const std::string& path, std::string_view format);
 
-/// Readers behind the above, by what their lines look like.
+/// The readers behind it, by the form of their lines.
 enum class CsvTrace { kAzure, kBurstGpt, kVidur, kPlain };
 enum class JsonTrace { kMooncake, kBailian, kAgentic };
 void read_csv_rows(std::string_view text, const std::string& path, CsvTrace kind, Trace& trace);

@@ -40,7 +40,7 @@ class TurnOrder {
     return out;
   }
 
-  /// When a request came that has been held; of others, when it was sent. For once.
+  /// When a held request arrived; for others, when it was sent. Can be asked once per request.
   SimTime came(std::int64_t id, SimTime sent) {
     const auto held = came_.find(id);
     if (held == came_.end()) return sent;
@@ -50,9 +50,9 @@ class TurnOrder {
   }
 
  private:
-  std::unordered_set<int> under_way_;                   ///< sessions, a turn of which was sent and has not ended
+  std::unordered_set<int> under_way_;                   ///< sessions with a turn that was sent and has not ended
   std::unordered_map<int, std::vector<Request>> held_;  ///< by the session that they wait for
-  std::unordered_map<std::int64_t, SimTime> came_;      ///< of requests that were held and have not ended
+  std::unordered_map<std::int64_t, SimTime> came_;      ///< arrival times of requests that were held and have not ended
 };
 
 }  // namespace roofcast

@@ -14,7 +14,7 @@
 
 namespace roofcast {
 
-/// In which order prompts wait.
+/// The order in which prompts wait.
 enum class QueuePolicy { kFcfs, kPriority, kShortestFirst, kFair };
 struct QueuePolicyName {
   std::string_view name, help;
@@ -51,7 +51,7 @@ class WaitingQueue {
     --size_;
     skip_removed();
   }
-  /// The epoch of a request that waits here has just passed.
+  /// The epoch of a request that waits here has just been raised.
   void removed() {
     --size_;
     skip_removed();
@@ -128,7 +128,7 @@ class WaitingQueue {
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>{});
     heap_.pop_back();
   }
-  /// The front is always one that waits.
+  /// The front entry is always a waiting request.
   void skip_removed() {
     while (!(first_come() ? queue_.empty() : heap_.empty()) &&
            !waits(first_come() ? queue_.front() : heap_.front().entry))

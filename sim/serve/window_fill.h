@@ -1,5 +1,5 @@
 #pragma once
-// What decoding sequences fill of layers that see a window, without looking at each.
+// How much of the layers with a window the decoding sequences fill, without a visit to each sequence.
 
 #include <vector>
 
@@ -28,8 +28,8 @@ class WindowFill {
  private:
   struct Window {
     StepHeap ends;                      ///< when a sequence has more tokens than the window
-    std::int64_t growing = 0;           ///< sequences that have not
-    std::int64_t bases = 0;             ///< of them, added up
+    std::int64_t growing = 0;           ///< sequences that have not filled it
+    std::int64_t bases = 0;             ///< the sum of their bases
     std::int64_t full = 0;              ///< the others, but those in `crossed`
     std::vector<std::int64_t> crossed;  ///< bases of those that have filled it since settle()
   };

@@ -22,9 +22,9 @@ struct HostCosts {
   Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
                          ///< each doubling of the ranks, which launch by themselves and wait for the last
   Seconds graph_gap{};   ///< between two kernels of a graph that starts each when the one before has ended
-  Seconds rank_skew{};   ///< what ranks wait for each other at a collective, beyond its benchmark
+  Seconds rank_skew{};   ///< time that ranks wait for each other at a collective, beyond its benchmark
 
-  /// Makes all that the host does `factor` times as long: neither graph_gap nor rank_skew.
+  /// Multiplies all times of the host by `factor`, but not graph_gap and rank_skew.
   void scale(double factor);
 };
 

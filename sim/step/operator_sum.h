@@ -1,5 +1,5 @@
 #pragma once
-// The times of operators added up, and kept by a whole number.
+// Sums of operator times, remembered by a whole number.
 
 #include <array>
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace roofcast {
 
-/// Operators added up.
+/// The sum of several operators.
 struct OperatorSum {
   double seconds = std::numeric_limits<double>::quiet_NaN();
   double flops = 0, bytes = 0;

@@ -11,7 +11,7 @@ namespace roofcast {
 /// All layers without their mixers, on the fullest rank. `group_tokens` are the tokens of all attention-DP ranks.
 struct TokenPart {
   double tokens, group_tokens;
-  bool prompts;  ///< some of them are of prompts
+  bool prompts;  ///< some of them belong to prompts
   bool operator==(const TokenPart&) const = default;
 };
 /// Final norm, LM head and sampling.
@@ -27,11 +27,11 @@ struct AdapterPart {
     return batches > 1 ? AdapterPart{std::ceil(tokens / batches), adapters} : *this;
   }
 };
-/// Pictures or sounds that pass an encoder.
+/// Pictures or sounds that an encoder processes.
 struct EncoderPart {
   EncoderWork work;
 };
-/// What a decoder's layers keep of an encoder's output.
+/// Keys and values that a decoder's layers keep of an encoder's output.
 struct EncodedPart {
   double tokens;
 };
@@ -40,7 +40,7 @@ struct DecodePart {
   double sequences;
   int query_len;
   double mean_context;
-  double least_seconds = 0;  ///< the least that they take beside prefill
+  double least_seconds = 0;  ///< the shortest time that they can take beside prefill
   double gap = 0;            ///< seconds between two kernels
 };
 /// Mixers of one prefill chunk. All chunks of a step run in one launch: each is priced as one of `chunks` equal chunks.

@@ -5,12 +5,12 @@
 
 namespace roofcast {
 
-/// What the GPUs of a deployment may be rented for: an offer, and the size of its instances.
+/// An offer for the GPUs of a deployment: its price and the size of its instances.
 struct PriceQuote {
   std::string tier = {};  ///< on_demand, reserved_1y, reserved_3y, spot, owned; given: the user's own
   std::string provider = {}, region = {}, date = {}, source = {};
   UsdPerHour per_gpu{};
-  int host = 1;  ///< GPUs that are paid for together
+  int host = 1;  ///< GPUs of one instance
   bool operator==(const PriceQuote&) const = default;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What an encoder-decoder computes of a step's prompts before its decoder, and what of them its decoder sees.
+// The encoder part of an encoder-decoder's step, and what the decoder sees of the prompts.
 
 #include <memory>
 #include <span>
@@ -47,14 +47,14 @@ class PromptEncoding {
   bool is_encoder(const StepParts& parts) const { return &parts == encoder_.get(); }
 
  private:
-  /// Tokens that its encoder gives.
+  /// Tokens that the encoder returns.
   double encoded(const PrefillChunk& prompt) const {
     return model_.encoded_tokens > 0 ? model_.encoded_tokens : prompt.tokens;
   }
 
   const ModelSpec& model_;
   StepParts& decoder_;
-  std::unique_ptr<const Deployment> encoding_;  ///< of the encoder of a text
+  std::unique_ptr<const Deployment> encoding_;  ///< deployment of a text encoder
   std::unique_ptr<StepParts> encoder_;          ///< its parts
   std::vector<PrefillChunk> answers_;
 };

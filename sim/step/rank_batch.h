@@ -5,7 +5,7 @@
 
 namespace roofcast {
 
-/// What attention-DP ranks hold in one micro-batch. Each number is that of the rank that has most of it.
+/// The load of attention-DP ranks in one micro-batch. Each number is the largest of any rank.
 struct RankBatch {
   double decodes = 0;       ///< sequences
   double tokens = 0;        ///< tokens of decoding sequences and chunks
@@ -36,7 +36,7 @@ RankMixers even_mixers(const StepBatch& batch, const RankBatch& rank, const Shar
 /// The work of one of batch.ranks, whose chunks begin at `first_chunk`.
 RankMixers rank_mixers(const StepBatch& batch, std::size_t rank, std::size_t first_chunk, const Sharding& sharding);
 
-/// The rank whose decode attention takes longest: that with the largest caches; among equals, with most sequences.
+/// The rank whose decode attention takes longest: the one with the largest caches; of equal ones, with most sequences.
 std::size_t fullest_cache(std::span<const RankLoad> ranks);
 /// Decode steps for which that rank stays the same, at most `limit`.
 std::int64_t steps_to_other_rank(std::span<const RankLoad> ranks, int query_len, std::int64_t limit);

@@ -1,5 +1,5 @@
 #pragma once
-// What the host and CUDA graphs add to a step's kernels.
+// The time that the host and CUDA graphs add to the kernels of a step.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace roofcast {
 
-/// What the host adds to one step, in seconds.
+/// The time that the host adds to one step, in seconds.
 struct HostTime {
   bool eager = false;                         ///< launched kernel by kernel
   double step_launch = 0, kernel_launch = 0;  ///< 0 under CUDA graphs

@@ -18,7 +18,7 @@
 
 namespace roofcast {
 
-/// What a TokenPart sums up to, by stage.
+/// The sums of a TokenPart by stage.
 struct StagedSum {
   StageSeconds seconds;
   OperatorSum outside{.seconds = 0}, routed{.seconds = 0};  ///< of layers without and with routed experts
@@ -43,7 +43,7 @@ class StepParts {
  public:
   explicit StepParts(const Deployment& deployment);
 
-  /// What a part is made of. The last of each kind are kept: steps in a row are often made of the same.
+  /// The operators of a part. The last ones of each kind are kept: successive steps often have the same parts.
   const PricedOperators& priced(const TokenPart& part);
   const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
   const PricedOperators& priced(const PrefillPart& part) { return latest(prefill_priced_, part); }

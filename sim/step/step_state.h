@@ -1,5 +1,5 @@
 #pragma once
-// What a StepModel keeps, and which parts a step has.
+// The state of a StepModel, and the parts of a step.
 
 #include <memory>
 #include <optional>
@@ -62,7 +62,7 @@ struct StepModel::State {
           of.front_share, 0.0);
   }
 
-  /// Nothing without adapters.
+  /// Empty without adapters.
   std::optional<AdapterPart> adapter_part(const StepBatch& batch, double tokens, const RankBatch& rank) const;
 
   void add_encoders(const StepBatch& batch, StepTotal& total);

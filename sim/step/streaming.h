@@ -1,5 +1,5 @@
 #pragma once
-// What it costs a front end to take in prompts, and to send tokens to clients.
+// The time that a front end takes to receive prompts and to send tokens to clients.
 
 #include <algorithm>
 

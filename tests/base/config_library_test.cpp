@@ -128,6 +128,10 @@ TEST_CASE("library: a map overrides parts of what it names") {
         "name: new-one\narchitecture: generic\nmemory_capacity: 80 GB\n");
   CHECK(message_of([&] { (void)resolve("{name: new-one, memory_capacity: 80 GB}"); }).find("unknown gpu 'new-one'") !=
         std::string::npos);
+  // Such a document may do without a name.
+  CHECK(resolve("{like: h100-sxm, memory: 94 GB}") == "like: h100-sxm\nmemory: 94 GB\nname: like-h100-sxm\n");
+  CHECK(resolve("{like: ./gpus/mine.yaml}") == "like: ./gpus/mine.yaml\nname: like-mine\n");
+  CHECK(resolve("{architecture: generic}") == "architecture: generic\nname: unnamed\n");
 }
 
 TEST_CASE("library: threads share one document") {

@@ -176,6 +176,15 @@ class Inputs(unittest.TestCase):
             self.assertEqual(result.to_json(), printed("estimate", "--model", model, "--gpu", "h100-sxm", "--format",
                                                        "json"))
 
+    def test_a_gpu_without_a_name(self):
+        """A GPU of a dict is named after the one that it is like."""
+        changed = {"like": "h100-sxm", "memory_bandwidth": "4 TB/s"}
+        unnamed = roofcast.estimate(model="llama-3.1-8b", gpu=changed)
+        named = roofcast.estimate(model="llama-3.1-8b", gpu={"name": "mine", **changed})
+        self.assertEqual((unnamed.gpu, named.gpu), ("like-h100-sxm", "mine"))
+        self.assertEqual(unnamed.tpot_ms, named.tpot_ms)
+        self.assertLess(unnamed.tpot_ms, roofcast.estimate(model="llama-3.1-8b", gpu="h100-sxm").tpot_ms)
+
     def test_without_numpy(self):
         code = "import sys; sys.modules['numpy'] = None; import roofcast\nprint(roofcast.estimate(%r).batch)\n" % SMALL
         for call, what in (("simulate(%r, per_request=True)" % LOAD, "per_request=True"),

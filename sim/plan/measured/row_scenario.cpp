@@ -15,6 +15,7 @@
 #include "sim/plan/measured/request_settings.h"
 #include "sim/plan/measured/submission.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/support.h"
 
 namespace roofcast {
 namespace {
@@ -175,8 +176,8 @@ class RowWriter {
       const int batch = std::max(1, count("batch", 1));
       const double all = static_cast<double>(batch) * isl();
       const int whole = static_cast<int>(std::min(all, 131072.0));
-      const bool by_default = defaults_->kernels != "trtllm";
-      m.put("max_num_batched_tokens", std::max(isl(), by_default ? defaults_->max_num_batched_tokens : whole));
+      const bool one_pass = engine_traits(engine_name()).static_batch_in_one_pass;
+      m.put("max_num_batched_tokens", std::max(isl(), one_pass ? whole : defaults_->max_num_batched_tokens));
       if (defaults_->compiled) m.put("max_num_seqs", batch);
       return;
     }
@@ -190,7 +191,8 @@ class RowWriter {
     }
   }
   bool uncut() const {
-    return text("chunked_prefill") == "0" || (text("chunked_prefill").empty() && engine_name() == "trtllm");
+    const std::string chunked = text("chunked_prefill");
+    return chunked == "0" || (chunked.empty() && engine_traits(engine_name()).chunks_when_told);
   }
   /// Whether a rule of the recipe may set the budget itself.
   bool recipe_sets() const {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "sim/plan/search/condition.h"
 #include "sim/plan/search/load_test.h"
+#include "sim/plan/support.h"
 
 namespace roofcast {
 namespace {
@@ -149,8 +150,7 @@ bool splits_by_layers(const ConfigTree& scenario, const ConfigReader& in) {
   if (name == nullptr) name = engine;
   if (name == nullptr || !*name) return false;
   const std::string& text = (*name)->scalar;
-  const std::string release = text.substr(0, text.find('@'));
-  return release == "llama-cpp" || release == "ollama";
+  return engine_traits(text.substr(0, text.find('@'))).splits_by_layers;
 }
 
 /// Returns the GPUs' names.

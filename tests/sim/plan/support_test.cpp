@@ -168,3 +168,12 @@ TEST_CASE("support: every shipped engine has a table, and every rule a reason an
     CHECK(std::count(tables.begin(), tables.end(), engine) == 1);
   }
 }
+
+TEST_CASE("support: what an engine does that no setting says") {
+  for (const char* engine : {"llama-cpp", "ollama"}) CHECK(engine_traits(engine).splits_by_layers);
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) CHECK_FALSE(engine_traits(engine).splits_by_layers);
+  // A TensorRT-LLM prompt runs whole unless enable_chunked_prefill is set; vLLM cuts prompts by itself.
+  CHECK(engine_traits("trtllm").chunks_when_told);
+  CHECK_FALSE(engine_traits("vllm").chunks_when_told);
+  CHECK_FALSE(engine_traits("no-such-engine").splits_by_layers);
+}
