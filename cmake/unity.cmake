@@ -1,6 +1,7 @@
 # Sources of one target compiled in groups of about eight: most of a source's compile time goes into the headers that its
-# neighbours read too. A source's group follows from its name, so that a new source changes one group and no other.
-# Sources that give a name of their own to what a neighbour also names (APART) are compiled alone.
+# neighbours read too. A source's group follows from its name: a new source changes one group and no other, until the
+# target needs twice as many groups. Sources whose own names clash with a neighbour's (APART) are compiled alone, as are
+# hw/ and sim/model, where each kernel and layer has a `Constants` or `kHalf` of its own.
 option(ROOFCAST_UNITY "compile several sources at once: a full build takes half of the time" ON)
 
 function(roofcast_join target)  # [APART all|file...]
@@ -17,7 +18,8 @@ function(roofcast_join target)  # [APART all|file...]
   endwhile()
   foreach(source ${sources})
     get_filename_component(name ${source} NAME)
-    if(source MATCHES "^${PROJECT_BINARY_DIR}/" OR name IN_LIST arg_APART)
+    cmake_path(IS_PREFIX PROJECT_BINARY_DIR ${source} made)
+    if(made OR name IN_LIST arg_APART)
       continue()
     endif()
     string(MD5 hash ${name})

@@ -152,12 +152,11 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
   }
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-  const auto on = [&](const GpuSpec& used) {
-    const DecodeKernel& kernel = decode_kernel(shape, heads, used, efficiency.rules());
-    return attention_decode_with(shape, heads, kernel, efficiency.constants(kernel, heads.kv, gpu), used);
-  };
   const DecodeKernel& kernel = decode_kernel(shape, heads, gpu, efficiency.rules());
-  return slower_of(with_sms_to_spare(efficiency.constants(kernel, heads.kv, gpu), gpu, on));
+  const ConstantsBlock& constants = efficiency.constants(kernel, heads.kv, gpu);
+  return slower_of(with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
+    return attention_decode_with(shape, heads, kernel, constants, used);
+  }));
 }
 
 }  // namespace roofcast

@@ -9,14 +9,13 @@
 
 namespace roofcast {
 
-/// `used` SMs of `gpu`, the rest idle. An SM is as wide as the part's share of its peak says, or as one of `measured`
-/// where that is of the same architecture: then a lower peak is a limit of the whole chip, which fewer SMs reach as
-/// well.
+/// `used` SMs of `gpu`, the rest idle. The peak of one SM is the peak of `gpu` over its SMs. Within one architecture it
+/// is that of an SM of `measured` at the clock of `gpu`, where that is more: fewer SMs then reach the peak of the chip.
 GpuSpec with_idle_sms(const GpuSpec& gpu, const GpuSpec& measured, int used);
 
 /// Kernels cut work by the number of SMs and run in whole waves, so that a shape may suit fewer SMs better. What a
 /// library does with the SMs of the GPU that was measured is in its constants; on a part with more of them it may leave
-/// some idle: as many as that GPU has run, or a quarter more, two quarters more, and so on.
+/// some idle: as many run as that GPU has, or a quarter more, two quarters more, and so on.
 /// `price`: the Cost of a call on a GpuSpec.
 template <class Price>
 Cost with_sms_to_spare(const ConstantsBlock& constants, const GpuSpec& gpu, const Price& price) {

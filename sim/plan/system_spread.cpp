@@ -9,8 +9,8 @@
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
-#include "base/root_sum.h"
 #include "base/error_summary.h"
+#include "base/root_sum.h"
 #include "base/text.h"
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/planned_spread.h"
