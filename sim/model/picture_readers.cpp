@@ -116,7 +116,6 @@ void read_pixtral(EncoderSpec& e, double merge) {
   e.merge = merge;
   e.gated = true;
   if (e.head_dim <= 0) e.head_dim = 64;
-  if (e.image_size <= 0) e.image_size = 1024;
   project(e);
   e.projector_in *= merge * merge;
 }
@@ -191,7 +190,6 @@ void read_idefics3(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) {
   e.hidden = in.number({"hidden_size"}, 1152);
   e.inter = in.number({"intermediate_size"}, 3072);
   if (e.head_dim <= 0) e.head_dim = e.hidden / e.heads;
-  if (e.image_size <= 0) e.image_size = 224;
   e.merge = outer_number(outer, "scale_factor", 2);
   e.longest = in.number_of("size", "longest_edge", 4 * e.image_size);
   e.projector_in = e.hidden * e.merge * e.merge;

@@ -210,6 +210,60 @@ TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4
   CHECK(phi.encoders.no_pictures.find("whose tokens are not known") != std::string::npos);
 }
 
+TEST_CASE("pictures: PaliGemma and GLM-4V-9B make as many tokens of any") {
+  const auto paligemma = [](const std::string& size) {
+    return with(
+        "paligemma", "",
+        R"("vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "intermediate_size": 4304,
+                   "num_attention_heads": 16, "num_hidden_layers": 27, "num_image_tokens": 256, "patch_size": 14)" +
+            size + "}");
+  };
+  // As paligemma-3b-pt-224's is published, without image_size: SiglipVisionConfig's 224, (224 / 14)^2
+  EncoderWork w = picture(paligemma(""), 1024, 768);
+  CHECK(w.patches == 256);
+  CHECK(w.tokens == 256);
+  CHECK(picture(paligemma(R"(, "image_size": 448)"), 1024, 768).tokens == 1024);
+  const auto glm = [](const std::string& size) {
+    return with(
+        "chatglm", R"("ffn_hidden_size": 13696, )",
+        R"("vision_config": {"hidden_act": "gelu", "in_channels": 3, "num_hidden_layers": 63, "hidden_size": 1792,
+                   "patch_size": 14, "num_heads": 16, "intermediate_size": 15360, "num_positions": 6401)" +
+            size + "}");
+  };
+  // (1120 / 14)^2 = 6400 patches, four of a token, and two tokens around
+  w = picture(glm(R"(, "image_size": 1120)"), 300, 200);
+  CHECK(w.outputs == 1600);
+  CHECK(w.tokens == 1602);
+  CHECK(glm("").encoders.no_pictures == "has a vision_config without image_size");
+}
+
+TEST_CASE("pictures: a square that holds no token is said") {
+  const auto why = [](const std::string& type, const std::string& outer, const std::string& vision) {
+    CAPTURE(vision);
+    const ModelSpec model = with(type, outer,
+                                 R"("vision_config": {"hidden_size": 1024, "intermediate_size": 4096,
+                                    "num_attention_heads": 16, "num_hidden_layers": 24, )" +
+                                     vision + "}");
+    CHECK_FALSE(model.encoders.pictures.has_value());
+    return model.encoders.no_pictures;
+  };
+  const std::string missing = "has a vision_config without image_size";
+  const std::string pinpoints = R"("image_grid_pinpoints": [[336, 672], [672, 336]], )";
+  CHECK(why("llava_next", pinpoints, R"("model_type": "some_tower", "patch_size": 14)") == missing);
+  CHECK(why("paligemma", "", R"("patch_size": 14)") == missing);
+  CHECK(why("llama4", "", R"("model_type": "llama4_vision_model", "patch_size": 14)") == missing);
+  CHECK(why("llava", "", R"("model_type": "clip_vision_model", "image_size": 8, "patch_size": 14)") ==
+        "has a vision_config whose image_size, 8, is smaller than the 14 pixels of a token");
+  CHECK(why("gemma3", R"("mm_tokens_per_image": 256, )",
+            R"("model_type": "siglip_vision_model", "image_size": 896, "patch_size": 0)") ==
+        "has a vision_config whose patches have no side");
+  // What CLIPVisionConfig takes, 224 and 32: 7 x 7 patches
+  const ModelSpec clip = with("llava", "",
+                              R"("vision_config": {"model_type": "clip_vision_model", "hidden_size": 768,
+                                 "num_attention_heads": 12, "num_hidden_layers": 12, "intermediate_size": 3072})");
+  CHECK(picture(clip, 1024, 768).tokens == 49);
+}
+
 TEST_CASE("pictures: Gemma 3 makes 256 tokens of any") {
   EncoderWork w = picture(gemma3(), 3000, 100);
   CHECK(w.outputs == 256);
