@@ -237,6 +237,43 @@ TEST_CASE("pictures: PaliGemma and GLM-4V-9B make as many tokens of any") {
   CHECK(glm("").encoders.no_pictures == "has a vision_config without image_size");
 }
 
+TEST_CASE("pictures: the limits of preprocessor_config.json, as the families write them") {
+  const auto qwen = [](const std::string& limits) {
+    return with("qwen3_vl",
+                R"("preprocessor_config": {"patch_size": 16, "temporal_patch_size": 2, "merge_size": 2,
+                               "image_mean": [0.5, 0.5, 0.5], "image_processor_type": "Qwen2VLImageProcessorFast", )" +
+                    limits + "}, ",
+                R"("vision_config": {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152,
+                   "intermediate_size": 4304, "num_heads": 16, "patch_size": 16})");
+  };
+  // As Qwen3-VL's is published: 64 to 16,384 tokens of 32 x 32 pixels; 10,000 x 10,000 is 128 x 128
+  const ModelSpec published = qwen(R"("size": {"longest_edge": 16777216, "shortest_edge": 65536})");
+  CHECK(picture(published, 10000, 10000).outputs == 16384);
+  CHECK(picture(published, 32, 32).outputs == 64);
+  // With 1024 x 1024 and 512 x 512 pixels in their place: 32 x 32 and 16 x 16
+  const ModelSpec smaller = qwen(R"("size": {"longest_edge": 1048576, "shortest_edge": 262144})");
+  CHECK(picture(smaller, 10000, 10000).outputs == 1024);
+  CHECK(picture(smaller, 32, 32).outputs == 256);
+  // max_pixels goes before size
+  CHECK(picture(qwen(R"("max_pixels": 262144, "size": {"longest_edge": 16777216})"), 10000, 10000).outputs == 256);
+  const auto kimi = [](const std::string& limits) {
+    return with("kimi_k25",
+                R"("preprocessor_config": {"auto_map": {"AutoProcessor": "kimi_k25_processor.KimiK25Processor"},
+                               "media_proc_cfg": {)" +
+                    limits +
+                    R"("patch_size": 14, "merge_kernel_size": 2, "fixed_output_tokens": null,
+                                   "in_patch_limit_each_frame": 4096, "in_patch_limit_video": null}}, )",
+                R"("vision_config": {"patch_size": 14, "vt_num_attention_heads": 16, "vt_num_hidden_layers": 27,
+                   "vt_hidden_size": 1152, "vt_intermediate_size": 4304})");
+  };
+  // Kimi-K2.5's 16,384 patches are 64 x 64 tokens of 28 pixels; 2800 x 2800 has 200^2 patches: sides by 128 / 200
+  CHECK(picture(kimi(R"("in_patch_limit": 16384, )"), 2800, 2800).outputs == 64 * 64);
+  CHECK(picture(kimi(R"("in_patch_limit": 4096, )"), 2800, 2800).outputs == 32 * 32);
+  // 512 patches a side, 7168 pixels: 14,336 x 140 is halved to 7168 x 70, 256 x 3 tokens (1024 x 10 patches are few)
+  CHECK(picture(kimi(""), 14336, 140).outputs == 256 * 3);
+  CHECK(picture(kimi(R"("patch_limit_on_one_side": 256, )"), 14336, 140).outputs == 128 * 2);
+}
+
 TEST_CASE("pictures: a square that holds no token is said") {
   const auto why = [](const std::string& type, const std::string& outer, const std::string& vision) {
     CAPTURE(vision);
