@@ -185,7 +185,7 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
       break;
   }
   const double side = std::floor(e.image_size / e.patch);
-  return {items, 1, side * side, e.most, e.most + e.around};
+  return {items, 1, side * side + (e.class_token ? 1 : 0), e.most, e.most + e.around};
 }
 
 /// Frames go in pairs through one embedding, and every pair attends to itself alone. Qwen2-VL and Qwen2.5-VL limit the

@@ -104,7 +104,7 @@ void read_gemma3n_sounds(EncoderPart& in, EncoderSpec& e) {
   e.patch_values = std::ceil(bins / 4) * second;
   e.products = {{1, 2 * std::ceil(bins / 2), 9, first},
                 {1, std::ceil(bins / 4), 9 * first, second},
-                {e.layers, 1, e.hidden, e.hidden},
+                {e.layers, 0, e.hidden, e.hidden},  // of 13 distances, once for all frames (pos_proj)
                 {e.layers, 1, e.hidden, 2 * e.hidden},
                 {e.layers, 1, e.hidden, e.hidden}};
   e.projector_in = e.hidden;

@@ -10,7 +10,7 @@ namespace roofcast {
 /// A product of an encoder beside those of its layers: a convolution before them, a part of a merger behind them.
 struct EncoderProduct {
   double count = 1;
-  double rows_per_patch = 1;
+  double rows_per_patch = 1;  ///< 0: one row of a pass, whose cost is to read the weights
   double inputs = 0, outputs = 0;
 };
 

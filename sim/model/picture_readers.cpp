@@ -142,6 +142,7 @@ void read_pixtral(EncoderSpec& e, double merge) {
 /// One square picture, whose class token is dropped (LLaVA 1.5; vision_feature_select_strategy: default).
 void read_clip(EncoderSpec& e) {
   e.rule = Rule::kFixed;
+  e.class_token = true;
   e.most = std::pow(patches_of_side(e), 2);
   project(e);
 }
@@ -176,9 +177,10 @@ void read_glm(EncoderPart& in, EncoderSpec& e) {
   e.gated = true;
 }
 
-/// GLM-4V-9B and CogVLM2 (visual.py of zai-org/glm-4v-9b): one square, 2 x 2 patches a token.
+/// GLM-4V-9B (visual.py of zai-org/glm-4v-9b): one square, 2 x 2 patches a token, and a class token that is dropped.
 void read_glm_4v_9b(ConfigReader& outer, EncoderSpec& e) {
   e.rule = Rule::kFixed;
+  e.class_token = true;
   e.merge = 2;
   e.most = std::pow(patches_of_side(e) / e.merge, 2);
   e.around = 2;  // <|begin_of_image|> <|end_of_image|>

@@ -200,6 +200,16 @@ TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4
                                   "conf_num_hidden_layers": 12, "conf_num_attention_heads": 8})");
   CHECK(sound_work(*gemma.encoders.sounds, 1, Seconds(3)).outputs == 188);
   CHECK(sound_work(*gemma.encoders.sounds, 1, Seconds(3)).patches == 75);
+  // The projection of distances (pos_proj) is one pass over its weights of each layer, however long the sound
+  OperatorContext context;
+  context.model = &gemma;
+  double distances = 0;
+  for (const Operator& op :
+       encoder_operators(context, *gemma.encoders.sounds, sound_work(*gemma.encoders.sounds, 1, Seconds(3)))) {
+    const auto* product = std::get_if<GemmShape>(&op.work);
+    if (product != nullptr && product->m == 1 && product->k == 1536 && product->n == 1536) distances += op.count;
+  }
+  CHECK(distances == 12);
   // A layer: two feed-forward blocks of 8 h^2, attention of 5, a convolution of 3
   CHECK(encoder_parameters(*gemma.encoders.sounds) ==
         doctest::Approx(12 * 24.0 * 1536 * 1536 + 1024.0 * 1536 + 9 * 128 + 9 * 128 * 32 + 1536.0 * 4096));
@@ -230,8 +240,9 @@ TEST_CASE("pictures: PaliGemma and GLM-4V-9B make as many tokens of any") {
                    "patch_size": 14, "num_heads": 16, "intermediate_size": 15360, "num_positions": 6401)" +
             size + "}");
   };
-  // (1120 / 14)^2 = 6400 patches, four of a token, and two tokens around
+  // (1120 / 14)^2 = 6400 patches and a class token, four patches of a token, and two tokens around
   w = picture(glm(R"(, "image_size": 1120)"), 300, 200);
+  CHECK(w.patches == 6401);  // num_positions
   CHECK(w.outputs == 1600);
   CHECK(w.tokens == 1602);
   CHECK(glm("").encoders.no_pictures == "has a vision_config without image_size");
@@ -299,6 +310,11 @@ TEST_CASE("pictures: a square that holds no token is said") {
                               R"("vision_config": {"model_type": "clip_vision_model", "hidden_size": 768,
                                  "num_attention_heads": 12, "num_hidden_layers": 12, "intermediate_size": 3072})");
   CHECK(picture(clip, 1024, 768).tokens == 49);
+  CHECK(picture(clip, 1024, 768).patches == 50);  // and a class token, which is dropped
+  // Idefics3VisionConfig: 224 and 32
+  const ModelSpec idefics =
+      with("idefics3", R"("scale_factor": 1, )", R"("vision_config": {"model_type": "idefics3"})");
+  CHECK(picture(idefics, 224, 224).patches == 49);
 }
 
 TEST_CASE("pictures: Gemma 3 makes 256 tokens of any") {
