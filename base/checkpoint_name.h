@@ -14,10 +14,15 @@ struct CheckpointName {
   std::vector<std::string> models;  ///< names that the unquantized model may have, without an owner's last
   std::string format;               ///< the ending: "-FP8"
   ConfigTree quantization;          ///< quantization_config of such checkpoints; null: of several, or not known
+  std::string weights;              ///< the format as a scenario's `precision` has it; empty: it has no word for it
   std::string advice;               ///< what to write where `quantization` is null
 };
 
 /// nullopt where the name does not end in a format. `mark`: of the quantization_config, for errors about it.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const Mark& mark);
+
+/// What is assumed of a model whose formats come from a name that ends in `format`.
+std::string assumed_formats(std::string_view format);
+bool are_assumed_formats(std::string_view assumption);  ///< an assumed_formats()
 
 }  // namespace roofcast

@@ -29,9 +29,11 @@ Grid native_grid(const EncoderSpec& e, double width, double height, double least
 }
 
 /// image_processing_kimi_vl.py, rescale: whole patches count, not the edge beside them; padding fills the last tokens.
+/// Kimi-K2.5 keeps sides below `longest` too (media_utils.py of moonshotai/Kimi-K2.5, navit_resize_image).
 Grid padded_grid(const EncoderSpec& e, double width, double height) {
   const double patches = std::max(1.0, std::floor(width / e.patch)) * std::max(1.0, std::floor(height / e.patch));
-  const double factor = std::min(1.0, std::sqrt(e.most * e.merge * e.merge / patches)), side = e.patch * e.merge;
+  const double of_side = e.longest > 0 ? e.longest / std::max(width, height) : 1.0, side = e.patch * e.merge;
+  const double factor = std::min({1.0, of_side, std::sqrt(e.most * e.merge * e.merge / patches)});
   return {std::max(1.0, std::ceil(std::floor(width * factor) / side)),
           std::max(1.0, std::ceil(std::floor(height * factor) / side))};
 }
@@ -183,7 +185,7 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
       break;
   }
   const double side = std::floor(e.image_size / e.patch);
-  return {items, 1, side * side, e.most, e.most + e.around};
+  return {items, 1, side * side + (e.class_token ? 1 : 0), e.most, e.most + e.around};
 }
 
 /// Frames go in pairs through one embedding, and every pair attends to itself alone. Qwen2-VL and Qwen2.5-VL limit the

@@ -1,7 +1,10 @@
 // The encoders of a config.json.
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,9 +16,28 @@
 namespace roofcast {
 namespace {
 
-/// Widths under all their names.
-EncoderSpec encoder_widths(EncoderPart& in) {
+/// What transformers takes of a square and of a patch that a vision_config leaves out (configuration_clip.py,
+/// configuration_siglip.py, configuration_idefics3.py, configuration_smolvlm.py, configuration_pixtral.py).
+struct SquareDefaults {
+  std::string_view tower;
+  double image_size, patch;
+};
+constexpr std::array kSquares{
+    SquareDefaults{"clip_vision_model", 224, 32}, SquareDefaults{"siglip_vision_model", 224, 16},
+    SquareDefaults{"idefics3", 224, 32},          SquareDefaults{"idefics3_vision", 224, 32},
+    SquareDefaults{"smolvlm", 224, 32},           SquareDefaults{"smolvlm_vision", 224, 32},
+    SquareDefaults{"pixtral", 1024, 16}};
+SquareDefaults square_of(const std::string& tower) {
+  const auto* found =
+      std::find_if(kSquares.begin(), kSquares.end(), [&](const SquareDefaults& one) { return one.tower == tower; });
+  return found != kSquares.end() ? *found : SquareDefaults{"", 0, 14};
+}
+
+/// Widths under all their names, of the tower `name`.
+EncoderSpec encoder_widths(EncoderPart& in, const std::string& name) {
   EncoderSpec e;
+  e.name = name;
+  const SquareDefaults square = square_of(name);
   e.layers = in.number({"depth", "num_hidden_layers", "vt_num_hidden_layers", "encoder_layers", "layers"}, 0);
   e.hidden = in.number({"embed_dim", "hidden_size", "vt_hidden_size", "d_model", "width"}, 0);
   e.heads = in.number({"num_heads", "num_attention_heads", "vt_num_attention_heads", "encoder_attention_heads"}, 16);
@@ -23,9 +45,9 @@ EncoderSpec encoder_widths(EncoderPart& in) {
   e.inter = in.number({"intermediate_size", "vt_intermediate_size", "encoder_ffn_dim"}, ratio * e.hidden);
   const double head_width = e.heads > 0 ? in.number({"qkv_hidden_size"}, e.hidden) / e.heads : 0;
   e.head_dim = in.number({"head_dim"}, head_width);
-  e.patch = in.number({"patch_size"}, 14);
+  e.patch = in.number({"patch_size"}, square.patch);
   e.merge = in.number({"spatial_merge_size"}, 1);
-  e.image_size = in.number({"image_size"}, 0);
+  e.image_size = in.number({"image_size"}, square.image_size);
   const double channels = in.number({"num_channels", "in_channels", "in_chans"}, 3);
   e.patch_values = channels * e.patch * e.patch * in.number({"temporal_patch_size"}, 1);
   return e;
@@ -82,7 +104,7 @@ void read_gemma3n_sounds(EncoderPart& in, EncoderSpec& e) {
   e.patch_values = std::ceil(bins / 4) * second;
   e.products = {{1, 2 * std::ceil(bins / 2), 9, first},
                 {1, std::ceil(bins / 4), 9 * first, second},
-                {e.layers, 1, e.hidden, e.hidden},
+                {e.layers, 0, e.hidden, e.hidden},  // of 13 distances, once for all frames (pos_proj)
                 {e.layers, 1, e.hidden, 2 * e.hidden},
                 {e.layers, 1, e.hidden, e.hidden}};
   e.projector_in = e.hidden;
@@ -140,14 +162,24 @@ std::string read_sounds(EncoderPart& in, EncoderSpec& e) {
 
 bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e.heads >= 1 && e.head_dim >= 1; }
 
+/// Why squares make no tokens, where the rule cuts pictures into them; else empty.
+std::string unknown_square(const EncoderSpec& e) {
+  using Rule = EncoderSpec::Rule;
+  if (e.patch < 1 || e.merge < 1) return "has a vision_config whose patches have no side";
+  const bool cuts = e.rule != Rule::kNative && e.rule != Rule::kPadded && e.rule != Rule::kFilled;
+  if (!cuts || e.image_size >= e.patch * e.merge) return "";
+  if (e.image_size <= 0) return "has a vision_config without image_size";
+  return fmt::format("has a vision_config whose image_size, {}, is smaller than the {} pixels of a token", e.image_size,
+                     e.patch * e.merge);
+}
+
 }  // namespace
 
 Encoders read_encoders(HfConfig& in, double hidden) {
   Encoders out;
   if (in.model_type() == "whisper") {
     EncoderPart part(in.outer());
-    EncoderSpec e = encoder_widths(part);
-    e.name = "whisper";
+    EncoderSpec e = encoder_widths(part, "whisper");
     read_whisper(e, part.number({"num_mel_bins"}, 80), part.number({"max_source_positions"}, 1500));
     e.padded = true;
     e.projectors = 0;  // the decoder attends to what leaves it
@@ -164,19 +196,19 @@ Encoders read_encoders(HfConfig& in, double hidden) {
   ConfigReader& outer = towers == in.outer().whole() ? in.outer() : nested;
   if (auto vision = outer.optional_child("vision_config")) {
     EncoderPart part(std::move(*vision));
-    EncoderSpec e = encoder_widths(part);
-    e.name = part.text("model_type");
-    if (e.name.empty()) e.name = outer.text("model_type", "");  // Qwen2.5-VL's first configs say it there alone
+    std::string name = part.text("model_type");
+    if (name.empty()) name = outer.text("model_type", "");  // Qwen2.5-VL's first configs say it there alone
+    EncoderSpec e = encoder_widths(part, name);
     e.output = hidden;
     out.no_pictures = read_pictures(part, outer, e);
     if (out.no_pictures.empty() && !complete(e)) out.no_pictures = "has a vision_config without layers, width or heads";
+    if (out.no_pictures.empty()) out.no_pictures = unknown_square(e);
     if (out.no_pictures.empty()) out.pictures = e;
     part.done();
   }
   const auto hear = [&](ConfigReader audio, const std::string& name) {
     EncoderPart part(std::move(audio));
-    EncoderSpec e = encoder_widths(part);
-    e.name = name.empty() ? part.text("model_type") : name;
+    EncoderSpec e = encoder_widths(part, name.empty() ? part.text("model_type") : name);
     e.output = hidden;
     out.no_sounds = read_sounds(part, e);
     if (out.no_sounds.empty() && !complete(e)) out.no_sounds = "has an audio_config without layers, width or heads";

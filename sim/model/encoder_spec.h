@@ -10,7 +10,7 @@ namespace roofcast {
 /// A product of an encoder beside those of its layers: a convolution before them, a part of a merger behind them.
 struct EncoderProduct {
   double count = 1;
-  double rows_per_patch = 1;
+  double rows_per_patch = 1;  ///< 0: one row of a pass, whose cost is to read the weights
   double inputs = 0, outputs = 0;
 };
 
@@ -51,7 +51,7 @@ struct EncoderSpec {
   double most_tiles = 1;        ///< of kAnyGrid: what is left of more squares is scaled down to so many, 0 = never
   bool thumbnail = true;        ///< of kMatched: several tiles come with the whole picture
   bool class_token = false;     ///< one vector more of each sequence, which is dropped
-  double longest = 0;           ///< pixels of the longer side (kSplit)
+  double longest = 0;           ///< pixels of the longer side (kSplit; of kPadded at most, 0 = any)
   std::vector<TileGrid> grids;  ///< kAnyGrid
   double window_seconds = 30, frames_per_second = 50;  ///< of a sound
   bool whole_windows = true;                           ///< a sound fills its last window with silence

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -20,13 +21,27 @@ double outer_number(ConfigReader& outer, std::string_view key, double otherwise)
 /// Patches of a side of image_size.
 double patches_of_side(const EncoderSpec& e) { return e.patch > 0 ? std::floor(e.image_size / e.patch) : 0; }
 
-/// A limit of preprocessor_config.json, where that lies beside config.json.
-double preprocessed(ConfigReader& outer, std::string_view key, double otherwise) {
+/// A number of preprocessor_config.json, where that lies beside config.json: the first of `paths` that is there, a key
+/// or a map's name, a dot and its key.
+double preprocessed(ConfigReader& outer, Names paths, double otherwise) {
   auto file = outer.optional_child("preprocessor_config");
   if (!file) return otherwise;
-  const double value = file->has(key) ? file->number(key, kAtLeastOne) : otherwise;
+  std::optional<double> found;
+  for (const std::string_view path : paths) {
+    const std::size_t dot = path.find('.');
+    const std::string_view key = dot == std::string_view::npos ? path : path.substr(dot + 1);
+    ConfigReader* holder = &*file;
+    std::optional<ConfigReader> part;
+    if (dot != std::string_view::npos) {
+      const ConfigTree map = file->tree(path.substr(0, dot));
+      if (!map || map->kind != ConfigNode::Kind::kMap) continue;
+      holder = &part.emplace(map, "a preprocessor_config");
+    }
+    if (!found && holder->has(key)) found = holder->number(key, kAtLeastOne);
+    holder->ignore_rest();
+  }
   file->ignore_rest();
-  return value;
+  return found.value_or(otherwise);
 }
 
 /// What a token of the language model is made of: cells of merge x merge patches side by side, through two products as
@@ -40,15 +55,19 @@ void project(EncoderSpec& e) {
 }
 
 /// preprocessor_config.json of Qwen2-VL and Qwen2.5-VL, and so taken of Qwen3-Omni: 3,136 to 12,845,056 pixels; of
-/// Qwen3-VL: 65,536 to 16,777,216. Videos of Qwen3-Omni are not known.
+/// Qwen3-VL: 65,536 to 16,777,216, there called shortest_edge and longest_edge of `size`; transformers/models/qwen2_vl/
+/// image_processing_qwen2_vl.py takes min_pixels and max_pixels before them. Videos of Qwen3-Omni are not known.
 void read_qwen(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) {
   e.rule = Rule::kNative;
   e.merge = in.number({"spatial_merge_size"}, 2);
   const bool omni = e.name == "qwen3_omni_moe_vision_encoder";
   const bool third = e.name.starts_with("qwen3") && !omni;  // Qwen3-VL and Qwen3.5
   const double pixels = std::pow(e.patch * e.merge, 2);
-  e.least = std::ceil(preprocessed(outer, "min_pixels", third ? 65536 : 3136) / pixels);
-  e.most = std::floor(preprocessed(outer, "max_pixels", third ? 16777216 : 12845056) / pixels);
+  e.least = std::ceil(
+      preprocessed(outer, {"min_pixels", "size.shortest_edge", "size.min_pixels"}, third ? 65536 : 3136) / pixels);
+  e.most = std::floor(
+      preprocessed(outer, {"max_pixels", "size.longest_edge", "size.max_pixels"}, third ? 16777216 : 12845056) /
+      pixels);
   e.around = 2;  // <|vision_start|> <|vision_end|>
   e.gated = e.name == "qwen2_5_vl" || e.name == "qwen2_5_omni_vision_encoder";
   e.projectors = 1.0 + static_cast<double>(in.length_of("deepstack_visual_indexes"));
@@ -75,8 +94,8 @@ void read_qwen(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) {
   e.windowed_layers = e.layers - static_cast<double>(in.length_of("fullatt_block_indexes"));
 }
 
-/// `patches`: in_patch_limit of preprocessor_config.json, 16,384 of Kimi-K2.5, 65,536 of Kimi-K3; in_token_limit of
-/// Kimi-VL-A3B, 4,096 (image_processing_kimi_vl.py; its Thinking-2506 has 16,384).
+/// `patches`: in_patch_limit of media_proc_cfg in preprocessor_config.json, 16,384 of Kimi-K2.5, 65,536 of Kimi-K3;
+/// in_token_limit of Kimi-VL-A3B, 4,096 (image_processing_kimi_vl.py; its Thinking-2506 has 16,384).
 void read_moonvit(EncoderSpec& e, double patches) {
   e.rule = Rule::kPadded;
   e.merge = 2;
@@ -116,7 +135,6 @@ void read_pixtral(EncoderSpec& e, double merge) {
   e.merge = merge;
   e.gated = true;
   if (e.head_dim <= 0) e.head_dim = 64;
-  if (e.image_size <= 0) e.image_size = 1024;
   project(e);
   e.projector_in *= merge * merge;
 }
@@ -124,6 +142,7 @@ void read_pixtral(EncoderSpec& e, double merge) {
 /// One square picture, whose class token is dropped (LLaVA 1.5; vision_feature_select_strategy: default).
 void read_clip(EncoderSpec& e) {
   e.rule = Rule::kFixed;
+  e.class_token = true;
   e.most = std::pow(patches_of_side(e), 2);
   project(e);
 }
@@ -158,9 +177,10 @@ void read_glm(EncoderPart& in, EncoderSpec& e) {
   e.gated = true;
 }
 
-/// GLM-4V-9B and CogVLM2 (visual.py of zai-org/glm-4v-9b): one square, 2 x 2 patches a token.
+/// GLM-4V-9B (visual.py of zai-org/glm-4v-9b): one square, 2 x 2 patches a token, and a class token that is dropped.
 void read_glm_4v_9b(ConfigReader& outer, EncoderSpec& e) {
   e.rule = Rule::kFixed;
+  e.class_token = true;
   e.merge = 2;
   e.most = std::pow(patches_of_side(e) / e.merge, 2);
   e.around = 2;  // <|begin_of_image|> <|end_of_image|>
@@ -191,7 +211,6 @@ void read_idefics3(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) {
   e.hidden = in.number({"hidden_size"}, 1152);
   e.inter = in.number({"intermediate_size"}, 3072);
   if (e.head_dim <= 0) e.head_dim = e.hidden / e.heads;
-  if (e.image_size <= 0) e.image_size = 224;
   e.merge = outer_number(outer, "scale_factor", 2);
   e.longest = in.number_of("size", "longest_edge", 4 * e.image_size);
   e.projector_in = e.hidden * e.merge * e.merge;
@@ -235,9 +254,11 @@ std::string read_pictures(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) 
   } else if (e.name == "pixtral") {
     read_pixtral(e, outer_number(outer, "spatial_merge_size", 1));
   } else if (in.has("vt_hidden_size")) {
-    read_moonvit(e, preprocessed(outer, "in_patch_limit", whole == "kimi_k3" ? 65536 : 16384));
+    read_moonvit(e, preprocessed(outer, {"media_proc_cfg.in_patch_limit", "in_patch_limit"},
+                                 whole == "kimi_k3" ? 65536 : 16384));
+    e.longest = e.patch * preprocessed(outer, {"media_proc_cfg.patch_limit_on_one_side"}, 512);
   } else if (whole == "kimi_vl") {
-    read_moonvit(e, preprocessed(outer, "in_token_limit", 4096));
+    read_moonvit(e, preprocessed(outer, {"in_token_limit"}, 4096));
   } else if (whole.starts_with("glm4v")) {
     read_glm(in, e);
   } else if (whole == "chatglm") {

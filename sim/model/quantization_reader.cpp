@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/checkpoint_name.h"
 #include "base/text.h"
 #include "sim/model/hf_config.h"
 #include "sim/model/recipes.h"
@@ -347,11 +348,7 @@ ConfigTree quantization_of(HfConfig& in) {
   }
   if (!tree && (tree = in.outer().tree("hf_quant_config")))
     in.say("the formats are those of modelopt's hf_quant_config.json");
-  if (tree && tree->find("by_name") != nullptr)  // base/checkpoint_name.h
-    in.say(
-        fmt::format("the formats are those that checkpoints named '{}' have; where its config.json leaves more layers "
-                    "in 16 bit, name that file",
-                    (*tree->find("by_name"))->scalar));
+  if (tree && tree->find("by_name") != nullptr) in.say(assumed_formats((*tree->find("by_name"))->scalar));
   if (!tree || tree->kind != ConfigNode::Kind::kMap || tree->entries.empty()) return nullptr;
   const ConfigTree* inner = tree->find("quantization");
   return inner != nullptr && *inner && (*inner)->kind == ConfigNode::Kind::kMap ? *inner : tree;

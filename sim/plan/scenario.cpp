@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/checkpoint_name.h"
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "base/quoted_switches.h"
@@ -265,8 +266,14 @@ void take_load(DeploymentFacts& facts, const DeploymentUse& use) {
     facts.concurrency = workload->arrivals.concurrency;
 }
 
-/// The scenario's formats, laid over the recipe's.
-Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree& recipe, bool& asked, Mark& mark) {
+/// Whether a precision takes the place of the checkpoint's.
+bool names_weights(const ConfigNode& precision) {
+  return precision.kind == ConfigNode::Kind::kScalar || precision.find("name") != nullptr ||
+         precision.find("weights") != nullptr || precision.find("recipe") != nullptr;
+}
+
+/// The scenario's formats, laid over the recipe's. What was assumed of formats that they replace is dropped.
+Precision read_precision(ConfigReader& in, Deployment& d, const ConfigTree& recipe, bool& asked, Mark& mark) {
   asked = false;
   ConfigTree written = in.has("precision") ? in.tree("precision") : nullptr;
   if (recipe && written && written->kind == ConfigNode::Kind::kScalar)
@@ -274,6 +281,7 @@ Precision read_precision(ConfigReader& in, const Deployment& d, const ConfigTree
   const ConfigTree precision = recipe ? (written ? overlay(recipe, written) : recipe) : written;
   if (!precision) return d.model.precision;
   const Precision read = parse_precision(d.model, precision, asked);
+  if (names_weights(*precision)) std::erase_if(d.model.assumptions, are_assumed_formats);
   if (const ConfigTree* activations = precision->find("activations")) mark = (*activations)->mark;
   return read;
 }

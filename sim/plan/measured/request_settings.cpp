@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/checkpoint_name.h"
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "base/error.h"
@@ -239,23 +240,10 @@ void set_cache(const Settings& s, MemoryPlan& memory) {
 }  // namespace
 
 std::string take_format(std::string& name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kFormats{
-      {{"-fp8-dynamic", "fp8"},
-       {"-fp8-block", "fp8_block"},
-       {"-fp8", "fp8"},
-       {"-nvfp4", "nvfp4"},
-       {"-fp4", "nvfp4"},
-       {"-awq", "awq"},
-       {"-gptq-int4", "gptq"},
-       {"-quantized.w4a16", "gptq"}}};
-  const std::string small = lower(name);
-  for (const auto& [suffix, format] : kFormats) {
-    if (!small.ends_with(suffix)) continue;
-    name.resize(name.size() - suffix.size());
-    const bool blocks = suffix == "-fp8" && small.find("/qwen3") != std::string::npos;
-    return blocks ? "fp8_block" : std::string(format);
-  }
-  return "";
+  const auto checkpoint = parse_checkpoint_name(name, {});
+  if (!checkpoint || checkpoint->weights.empty()) return "";
+  name.resize(name.size() - checkpoint->format.size());
+  return checkpoint->weights;
 }
 
 std::string library_model_name(std::string name) {

@@ -24,8 +24,8 @@ RequestSettings read_request_settings(const std::string& path, const std::string
 /// "Qwen/Qwen3-30B-A3B-Instruct-2507" -> "qwen3-30b-a3b": names of the library have neither owner, tuning nor date.
 std::string library_model_name(std::string name);
 
-/// Cuts the format that a published checkpoint's name ends in: "Qwen/Qwen3-32B-FP8" holds blocks of 128 x 128, as all
-/// of its family, "...-FP8-dynamic" a scale a channel. Empty: the library's own.
+/// Cuts the format that a published checkpoint's name ends in (base/checkpoint_name.h): "Qwen/Qwen3-32B-FP8" holds
+/// blocks of 128 x 128. Empty: the library's own.
 std::string take_format(std::string& name);
 
 /// The GPU of the library that a text names ("NVIDIA RTX PRO 6000 Blackwell ..." -> "rtx-pro-6000"), or "".

@@ -55,10 +55,10 @@ Dtype stored_format(Dtype column, const ModelSpec& model) {
 }
 
 /// A row's model and, if its name contains one, the format of its weights.
-struct CheckpointName {
+struct RowModel {
   std::string model, weights;
 };
-CheckpointName name_of_row(const RunColumns& columns, std::size_t row) {
+RowModel name_of_row(const RunColumns& columns, std::size_t row) {
   if (const std::string model = columns.text(row, "model"); !model.empty()) return {model, ""};
   std::string published = columns.text(row, "hf_id");
   const std::string format = take_format(published);
@@ -373,7 +373,7 @@ class RowWriter {
   Mark mark_;
   SpecCache& specs_;
   std::optional<LaunchRecipe> recipe_;
-  CheckpointName name_;
+  RowModel name_;
   const ModelSpec& model_;
   ConfigTree release_;
   const EngineSpec* defaults_ = nullptr;

@@ -200,6 +200,16 @@ TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4
                                   "conf_num_hidden_layers": 12, "conf_num_attention_heads": 8})");
   CHECK(sound_work(*gemma.encoders.sounds, 1, Seconds(3)).outputs == 188);
   CHECK(sound_work(*gemma.encoders.sounds, 1, Seconds(3)).patches == 75);
+  // The projection of distances (pos_proj) is one pass over its weights of each layer, however long the sound
+  OperatorContext context;
+  context.model = &gemma;
+  double distances = 0;
+  for (const Operator& op :
+       encoder_operators(context, *gemma.encoders.sounds, sound_work(*gemma.encoders.sounds, 1, Seconds(3)))) {
+    const auto* product = std::get_if<GemmShape>(&op.work);
+    if (product != nullptr && product->m == 1 && product->k == 1536 && product->n == 1536) distances += op.count;
+  }
+  CHECK(distances == 12);
   // A layer: two feed-forward blocks of 8 h^2, attention of 5, a convolution of 3
   CHECK(encoder_parameters(*gemma.encoders.sounds) ==
         doctest::Approx(12 * 24.0 * 1536 * 1536 + 1024.0 * 1536 + 9 * 128 + 9 * 128 * 32 + 1536.0 * 4096));
@@ -208,6 +218,103 @@ TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4
                                      "attention_heads": 16, "num_blocks": 24, "linear_units": 1536}}})");
   CHECK(sound_work(*phi.encoders.sounds, 1, Seconds(10)).outputs == 125);
   CHECK(phi.encoders.no_pictures.find("whose tokens are not known") != std::string::npos);
+}
+
+TEST_CASE("pictures: PaliGemma and GLM-4V-9B make as many tokens of any") {
+  const auto paligemma = [](const std::string& size) {
+    return with(
+        "paligemma", "",
+        R"("vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "intermediate_size": 4304,
+                   "num_attention_heads": 16, "num_hidden_layers": 27, "num_image_tokens": 256, "patch_size": 14)" +
+            size + "}");
+  };
+  // As paligemma-3b-pt-224's is published, without image_size: SiglipVisionConfig's 224, (224 / 14)^2
+  EncoderWork w = picture(paligemma(""), 1024, 768);
+  CHECK(w.patches == 256);
+  CHECK(w.tokens == 256);
+  CHECK(picture(paligemma(R"(, "image_size": 448)"), 1024, 768).tokens == 1024);
+  const auto glm = [](const std::string& size) {
+    return with(
+        "chatglm", R"("ffn_hidden_size": 13696, )",
+        R"("vision_config": {"hidden_act": "gelu", "in_channels": 3, "num_hidden_layers": 63, "hidden_size": 1792,
+                   "patch_size": 14, "num_heads": 16, "intermediate_size": 15360, "num_positions": 6401)" +
+            size + "}");
+  };
+  // (1120 / 14)^2 = 6400 patches and a class token, four patches of a token, and two tokens around
+  w = picture(glm(R"(, "image_size": 1120)"), 300, 200);
+  CHECK(w.patches == 6401);  // num_positions
+  CHECK(w.outputs == 1600);
+  CHECK(w.tokens == 1602);
+  CHECK(glm("").encoders.no_pictures == "has a vision_config without image_size");
+}
+
+TEST_CASE("pictures: the limits of preprocessor_config.json, as the families write them") {
+  const auto qwen = [](const std::string& limits) {
+    return with("qwen3_vl",
+                R"("preprocessor_config": {"patch_size": 16, "temporal_patch_size": 2, "merge_size": 2,
+                               "image_mean": [0.5, 0.5, 0.5], "image_processor_type": "Qwen2VLImageProcessorFast", )" +
+                    limits + "}, ",
+                R"("vision_config": {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152,
+                   "intermediate_size": 4304, "num_heads": 16, "patch_size": 16})");
+  };
+  // As Qwen3-VL's is published: 64 to 16,384 tokens of 32 x 32 pixels; 10,000 x 10,000 is 128 x 128
+  const ModelSpec published = qwen(R"("size": {"longest_edge": 16777216, "shortest_edge": 65536})");
+  CHECK(picture(published, 10000, 10000).outputs == 16384);
+  CHECK(picture(published, 32, 32).outputs == 64);
+  // With 1024 x 1024 and 512 x 512 pixels in their place: 32 x 32 and 16 x 16
+  const ModelSpec smaller = qwen(R"("size": {"longest_edge": 1048576, "shortest_edge": 262144})");
+  CHECK(picture(smaller, 10000, 10000).outputs == 1024);
+  CHECK(picture(smaller, 32, 32).outputs == 256);
+  // max_pixels goes before size
+  CHECK(picture(qwen(R"("max_pixels": 262144, "size": {"longest_edge": 16777216})"), 10000, 10000).outputs == 256);
+  const auto kimi = [](const std::string& limits) {
+    return with("kimi_k25",
+                R"("preprocessor_config": {"auto_map": {"AutoProcessor": "kimi_k25_processor.KimiK25Processor"},
+                               "media_proc_cfg": {)" +
+                    limits +
+                    R"("patch_size": 14, "merge_kernel_size": 2, "fixed_output_tokens": null,
+                                   "in_patch_limit_each_frame": 4096, "in_patch_limit_video": null}}, )",
+                R"("vision_config": {"patch_size": 14, "vt_num_attention_heads": 16, "vt_num_hidden_layers": 27,
+                   "vt_hidden_size": 1152, "vt_intermediate_size": 4304})");
+  };
+  // Kimi-K2.5's 16,384 patches are 64 x 64 tokens of 28 pixels; 2800 x 2800 has 200^2 patches: sides by 128 / 200
+  CHECK(picture(kimi(R"("in_patch_limit": 16384, )"), 2800, 2800).outputs == 64 * 64);
+  CHECK(picture(kimi(R"("in_patch_limit": 4096, )"), 2800, 2800).outputs == 32 * 32);
+  // 512 patches a side, 7168 pixels: 14,336 x 140 is halved to 7168 x 70, 256 x 3 tokens (1024 x 10 patches are few)
+  CHECK(picture(kimi(""), 14336, 140).outputs == 256 * 3);
+  CHECK(picture(kimi(R"("patch_limit_on_one_side": 256, )"), 14336, 140).outputs == 128 * 2);
+}
+
+TEST_CASE("pictures: a square that holds no token is said") {
+  const auto why = [](const std::string& type, const std::string& outer, const std::string& vision) {
+    CAPTURE(vision);
+    const ModelSpec model = with(type, outer,
+                                 R"("vision_config": {"hidden_size": 1024, "intermediate_size": 4096,
+                                    "num_attention_heads": 16, "num_hidden_layers": 24, )" +
+                                     vision + "}");
+    CHECK_FALSE(model.encoders.pictures.has_value());
+    return model.encoders.no_pictures;
+  };
+  const std::string missing = "has a vision_config without image_size";
+  const std::string pinpoints = R"("image_grid_pinpoints": [[336, 672], [672, 336]], )";
+  CHECK(why("llava_next", pinpoints, R"("model_type": "some_tower", "patch_size": 14)") == missing);
+  CHECK(why("paligemma", "", R"("patch_size": 14)") == missing);
+  CHECK(why("llama4", "", R"("model_type": "llama4_vision_model", "patch_size": 14)") == missing);
+  CHECK(why("llava", "", R"("model_type": "clip_vision_model", "image_size": 8, "patch_size": 14)") ==
+        "has a vision_config whose image_size, 8, is smaller than the 14 pixels of a token");
+  CHECK(why("gemma3", R"("mm_tokens_per_image": 256, )",
+            R"("model_type": "siglip_vision_model", "image_size": 896, "patch_size": 0)") ==
+        "has a vision_config whose patches have no side");
+  // What CLIPVisionConfig takes, 224 and 32: 7 x 7 patches
+  const ModelSpec clip = with("llava", "",
+                              R"("vision_config": {"model_type": "clip_vision_model", "hidden_size": 768,
+                                 "num_attention_heads": 12, "num_hidden_layers": 12, "intermediate_size": 3072})");
+  CHECK(picture(clip, 1024, 768).tokens == 49);
+  CHECK(picture(clip, 1024, 768).patches == 50);  // and a class token, which is dropped
+  // Idefics3VisionConfig: 224 and 32
+  const ModelSpec idefics =
+      with("idefics3", R"("scale_factor": 1, )", R"("vision_config": {"model_type": "idefics3"})");
+  CHECK(picture(idefics, 224, 224).patches == 49);
 }
 
 TEST_CASE("pictures: Gemma 3 makes 256 tokens of any") {

@@ -30,6 +30,11 @@ TEST_CASE("a Hugging Face id that ends in a format is the shipped model in that 
   CHECK(qwen.name == "qwen3-32b");
   CHECK(qwen.precision.weights == Dtype::kFp8Block);
   CHECK(qwen.assumptions.back().find("'-FP8'") != std::string::npos);
+  CHECK(named("Qwen3-32B-FP8").precision.weights == Dtype::kFp8Block);
+  // Scales by row: fbgemm_fp8; compressed-tensors with channel and token
+  CHECK(named("meta-llama/Llama-3.1-405B-Instruct-FP8").precision.weights == Dtype::kFp8);
+  CHECK_FALSE(named("meta-llama/Llama-3.1-405B-Instruct-FP8").precision.static_activations);
+  CHECK(named("zai-org/GLM-4.5-FP8").precision.weights == Dtype::kFp8);
   CHECK(named("RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8").precision.static_activations);
   CHECK_FALSE(named("RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8-dynamic").precision.static_activations);
   CHECK(named("nvidia/Llama-3.3-70B-Instruct-FP4").precision.weights == Dtype::kNvfp4);

@@ -45,6 +45,20 @@ std::string load(int users, int prompt) {
 
 }  // namespace
 
+TEST_CASE("formats assumed by a checkpoint's name are not told where others take their place") {
+  const auto told = [](const std::string& precision) {
+    int count = 0;
+    const Scenario scenario = read(precision, "Qwen/Qwen3-8B-FP8");
+    for (const std::string& one : scenario.deployment->model.assumptions)
+      count += one.find("checkpoints named '-FP8'") != std::string::npos;
+    return count;
+  };
+  CHECK(told("") == 1);
+  CHECK(told("precision: {kv_cache: fp8}") == 1);
+  CHECK(told("precision: {weights: bf16}") == 0);
+  CHECK(told("precision: awq") == 0);
+}
+
 TEST_CASE("recipe: later rules go over earlier ones, key by key") {
   const LaunchRecipe r = recipe(
       "  - {when: {}, source: a, engine: {block_size: 16, cuda_graphs: {max_batch: 8, enabled: true}}}\n"

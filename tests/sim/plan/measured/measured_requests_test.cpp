@@ -179,6 +179,19 @@ TEST_CASE("settings of a recorded run") {
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("formats in names of checkpoints") {
+  const auto taken = [](std::string name) {
+    const std::string format = take_format(name);
+    return name + " " + format;
+  };
+  CHECK(taken("Qwen/Qwen3-32B-FP8") == "Qwen/Qwen3-32B fp8_block");
+  CHECK(taken("meta-llama/Llama-3.1-405B-Instruct-FP8") == "meta-llama/Llama-3.1-405B-Instruct fp8");
+  CHECK(taken("zai-org/GLM-4.5-FP8") == "zai-org/GLM-4.5 fp8");
+  CHECK(taken("RedHatAI/Qwen3-8B-FP8-dynamic") == "RedHatAI/Qwen3-8B fp8");
+  CHECK(taken("nvidia/Llama-3.3-70B-Instruct-FP4") == "nvidia/Llama-3.3-70B-Instruct nvfp4");
+  CHECK(taken("Qwen/Qwen3-32B") == "Qwen/Qwen3-32B ");
+}
+
 TEST_CASE("names of models and GPUs as others write them") {
   CHECK(library_model_name("deepseek-ai/DeepSeek-R1-0528") == "deepseek-r1");
   CHECK(library_model_name("meta-llama/Llama-2-7b-chat-hf") == "llama-2-7b");
