@@ -42,6 +42,7 @@ struct Sources {
   std::vector<PlanAnswer> answers;
   std::vector<Row> rows;
   std::vector<UnsureFleet> unsure;  ///< left the rows
+  double usd_alone = 0;             ///< per hour, of the service's own answer; 0 without one
   bool at_limit = false;            ///< none is as sure as asked: the only row is the surest of `unsure`
 };
 
@@ -196,8 +197,10 @@ Sources sources_of(const Service& service, const SearchOptions& options) {
   first.memory = std::make_shared<SearchMemory>();
   out.answers.push_back(answer_plan(service.plan, first, PlanDetail::kRanking));
   check_kind(service, out.answers.front().result);
+  const std::vector<PlannedDeployment>& alone = out.answers.front().result.ranked;
+  if (!alone.empty()) out.usd_alone = alone.front().usd_per_hour();
   const std::vector<std::string> kinds = kinds_of(*first.memory);
-  if (out.answers.front().result.ranked.empty() || kinds.size() < 2) return out;
+  if (alone.empty() || kinds.size() < 2) return out;
   SearchOptions one = first;
   one.advise = false;
   for (const std::string& gpu : kinds) {
@@ -470,8 +473,7 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     Sources& known = sources[s];
     ServiceAnswer& service = out.services.emplace_back(ServiceAnswer{.name = out.spec.services[s].name, .answer = {}});
     service.options = known.rows.size();
-    const PlanResult& alone = known.answers.front().result;
-    if (!alone.ranked.empty()) service.usd_alone = alone.ranked.front().usd_per_hour();
+    service.usd_alone = known.usd_alone;
     const bool chosen = out.joint && k < of.size() && of[k] == s;
     Row row;
     if (chosen) {
