@@ -363,7 +363,6 @@ ConfigTree with_name(std::string_view kind, const ConfigTree& value) {
   if (kind != "hardware" || value->find("base") != nullptr) return value;
   const ConfigTree* like = value->find("like");
   const bool sibling = like != nullptr && *like && (*like)->kind == ConfigNode::Kind::kScalar;
-  if (!sibling && value->find("architecture") == nullptr) return value;
   const std::string name = sibling ? "like-" + fs::path((*like)->scalar).stem().string() : "unnamed";
   return with_value(value, "name", make_scalar(name, value->mark), value->mark);
 }

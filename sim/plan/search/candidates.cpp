@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
 #include "base/text.h"
 #include "sim/model/sharding.h"
 #include "sim/plan/check_samples.h"
@@ -133,16 +134,19 @@ class Reader {
     if (needs_price && c.scenario.deployment->offers.empty()) {
       ++out_.unpriced;
       const int gpus = c.scenario.deployment->sharding.gpus();
-      return note(fmt::format("{}{} is left out: {}; --price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]' gives one",
-                              c.gpu, gpus > 1 ? fmt::format(", {} at once,", gpus) : "",
-                              price_line(*c.scenario.deployment, nullptr), c.gpu));
+      return note(fmt::format("{}{} is left out: {}; {} gives one", c.gpu,
+                              gpus > 1 ? fmt::format(", {} at once,", gpus) : "",
+                              price_line(*c.scenario.deployment, nullptr),
+                              !shipped_name("hardware", c.gpu).empty()
+                                  ? fmt::format("--price TIER or 'gpus: [{{name: {}, price: 2 USD/h}}]'", c.gpu)
+                                  : "'price: 2 USD/h' in its entry of 'gpus'"));
     }
     if (plan_.max_power.value > 0 && !power_known(c.scenario.deployment->gpu)) {
       ++out_.unpowered;
-      return note(
-          fmt::format("{0} is left out: its power is not known, and 'max_power' limits it; 'gpus: [{{name: {0}, "
-                      "board_power: 1 kW, idle_power: 100 W}}]' gives one",
-                      c.gpu));
+      return note(fmt::format("{} is left out: its power is not known, and 'max_power' limits it; {} gives one", c.gpu,
+                              !shipped_name("hardware", c.gpu).empty()
+                                  ? fmt::format("'gpus: [{{name: {}, board_power: 1 kW, idle_power: 100 W}}]'", c.gpu)
+                                  : "'board_power: 1 kW, idle_power: 100 W' in its entry of 'gpus'"));
     }
     if (idle_overlap(*c.scenario.deployment)) {
       ++out_.unsupported;

@@ -222,14 +222,14 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
     if (p.candidate.disaggregated()) best.erase(p.candidate.prefill().gpu.name);
   }
   for (const auto& [gpu, e] : best) {
-    const std::string why =
-        !e->may_hold    ? "no request alone would meet the objectives as surely as asked"
-        : !e->simulated ? fmt::format("its best layout ({}) cannot come near the winner",
-                                      layout_of(e->candidate->scenario.deployment->sharding))
-        : e->evaluation.nearest || plan.confidence <= 0
-            ? "on the GPUs allowed it misses an objective"
-            : fmt::format("on the GPUs allowed it meets all objectives in fewer than {:.3g} % of the draws",
-                          100 * plan.confidence);
+    if (e->may_hold && e->simulated && !e->evaluation.nearest && plan.confidence > 0) {
+      out.notes.push_back(unsure_gpu_note(gpu, plan.confidence));
+      continue;
+    }
+    const std::string why = !e->may_hold   ? "no request alone would meet the objectives as surely as asked"
+                            : e->simulated ? "on the GPUs allowed it misses an objective"
+                                           : fmt::format("its best layout ({}) cannot come near the winner",
+                                                         layout_of(e->candidate->scenario.deployment->sharding));
     out.notes.push_back(fmt::format("no row of {}: {}", gpu, why));
   }
 }

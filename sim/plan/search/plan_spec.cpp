@@ -168,7 +168,9 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
                                                "'announced: true' in the search takes them as they are",
                                                spec.name));
     if (std::find(names.begin(), names.end(), spec.name) != names.end())
-      throw ConfigError(gpu->mark, fmt::format("'gpus' has {} twice", spec.name));
+      throw ConfigError(
+          gpu->mark, fmt::format("'gpus' has {} twice{}", spec.name,
+                                 shipped_name("hardware", spec.name).empty() ? "; give each a 'name' of its own" : ""));
     names.push_back(spec.name);
   }
   const bool by_layers = splits_by_layers(plan.space.scenario, in);

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/error_summary.h"
 #include "sim/plan/parallel.h"
@@ -466,7 +469,6 @@ void load_whole_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pri
 }  // namespace
 
 bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, PricerPool& pricers) {
-  constexpr int kMostSteps = 32;
   if (replicas > p.replicas) {
     PlannedDeployment larger = p;
     larger.replicas = replicas;
@@ -479,6 +481,13 @@ bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, Pricer
     if (!within_power(larger, plan)) return false;
     p = std::move(larger);
   }
+  if (grow_until_sure(p, plan, pricers)) return true;
+  if (!p.weighed) weigh_objectives(p, plan, pricers);  // it is shown as it is
+  return false;
+}
+
+bool grow_until_sure(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+  constexpr int kMostSteps = 32;
   if (!p.probability || (p.weighed && *p.probability >= plan.confidence - 1e-9)) return true;
   if (!p.weighed && weigh_if_sure(p, plan, pricers)) return true;
   const PlannedDeployment from = p;
@@ -492,19 +501,40 @@ bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, Pricer
     p = std::move(larger);
     if (weigh_if_sure(p, plan, pricers)) return true;
   }
-  if (!p.weighed) weigh_objectives(p, plan, pricers);  // it is shown as it is
   return false;
 }
 
+std::string unsure_gpu_note(const std::string& gpu, double confidence) {
+  return fmt::format("no row of {}: on the GPUs allowed it meets all objectives in fewer than {:.3g} % of the draws",
+                     gpu, 100 * confidence);
+}
+
+namespace {
+
+std::set<std::string> gpus_of(const std::vector<PlannedDeployment>& ranked) {
+  std::set<std::string> out;
+  for (const PlannedDeployment& p : ranked) {
+    out.insert(p.candidate.scenario.deployment->gpu.name);
+    if (p.candidate.disaggregated()) out.insert(p.candidate.prefill().gpu.name);
+  }
+  return out;
+}
+
+}  // namespace
+
 void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
+  constexpr int kMostRounds = 32;
   std::vector<PlannedDeployment>& ranked = result.ranked;
-  load_whole_winner(result, plan, pricers);
+  const std::set<std::string> gpus = gpus_of(ranked);
   std::vector<PlannedDeployment> unsure;
-  while (!ranked.empty() && ranked.front().probability && !ranked.front().weighed) {
+  std::set<std::uint64_t> loaded;
+  for (int round = 0; round < kMostRounds && !ranked.empty(); ++round) {
+    if (loaded.insert(ranked.front().candidate.index).second) load_whole_winner(result, plan, pricers);
     PlannedDeployment& p = ranked.front();
+    if (!p.probability || p.weighed) break;
     const PlannedDeployment* nominal = forecast_of(result, p);
     if (nominal != nullptr && plan.goal != PlanGoal::kThroughput) give_up_replicas(p, *nominal, plan, pricers);
-    if (!settle_row(p, p.replicas, plan, pricers)) {
+    if (!grow_until_sure(p, plan, pricers)) {
       unsure.push_back(std::move(p));
       ranked.erase(ranked.begin());
     }
@@ -514,9 +544,16 @@ void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
   }
   result.at_limit = ranked.empty() && !unsure.empty();
   if (result.at_limit) {  // the search allows nothing surer
+    for (PlannedDeployment& p : unsure) {
+      if (!p.weighed) weigh_objectives(p, plan, pricers);
+    }
     ranked.push_back(*std::max_element(unsure.begin(), unsure.end(),
                                        [](const auto& a, const auto& b) { return *a.probability < *b.probability; }));
     result.nearest.reset();
+  }
+  const std::set<std::string> left = gpus_of(ranked);
+  for (const std::string& gpu : gpus) {
+    if (!left.contains(gpu)) result.notes.push_back(unsure_gpu_note(gpu, plan.confidence));
   }
   if (!ranked.empty()) price_confidence(result, 0, plan, pricers);
 }

@@ -60,14 +60,22 @@ bool weigh_if_sure(PlannedDeployment& planned, const PlanSpec& plan, PricerPool&
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
 
 /// Weighs the first row in all draws. It gives up replicas while enough draws still hold, and gets more (or less load)
-/// while too few do; then the first row of the new order is weighed. A row that the search does not allow to grow so
-/// far leaves the ranking, as long as another stays: else the surest is the answer. For throughput, the winner's whole
-/// fleet is loaded first, where one replica stood for it.
+/// while too few do; then the first row of the new order is weighed, up to 32 rows. A row that the search does not
+/// allow to grow so far leaves the ranking, as long as another stays: else the surest is the answer. A note tells of
+/// each GPU whose last row left. For throughput, the whole fleet of each first row is loaded, where one replica stood
+/// for it.
 void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
-/// Gives a fleet at least so many replicas and weighs it in all draws; it gets one more (or less load) while too few of
-/// them hold. False where the search allows no more: then it is the largest.
+/// Gives a fleet one more replica (or less load) while too few of all draws hold, and weighs it once enough do. False
+/// where the search allows no more: then it is the largest, and may not be weighed.
+bool grow_until_sure(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
+
+/// The same of a fleet that gets at least so many replicas first. False, and the fleet as it was, where the search does
+/// not allow so many; false where it allows no more that would make it sure: then it is the largest, and weighed.
 bool settle_row(PlannedDeployment& planned, int replicas, const PlanSpec& plan, PricerPool& pricers);
+
+/// That no fleet of these GPUs is as sure as asked.
+std::string unsure_gpu_note(const std::string& gpu, double confidence);
 
 /// Sets what the row costs at 50, 80 and 95 %: of a weighed row by all draws, as its probability.
 void price_confidence(PlanResult& result, std::size_t row, const PlanSpec& plan, PricerPool& pricers);

@@ -31,10 +31,19 @@ struct Row {
   std::vector<FleetOption> rentals;  ///< at each offer that is worth weighing
 };
 
+/// A fleet that the search does not let grow until it is as sure as asked.
+struct UnsureFleet {
+  std::size_t source = 0;
+  PlannedDeployment fleet;
+};
+
 /// One service's own answer, and its answers with a single kind of GPU each.
 struct Sources {
   std::vector<PlanAnswer> answers;
   std::vector<Row> rows;
+  std::vector<UnsureFleet> unsure;  ///< left the rows
+  double usd_alone = 0;             ///< per hour, of the service's own answer; 0 without one
+  bool at_limit = false;            ///< none is as sure as asked: the only row is the surest of `unsure`
 };
 
 bool sure(const PlanResult& result, const PlannedDeployment& p) { return result.draws == 0 || p.probability; }
@@ -126,24 +135,44 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
   }
 }
 
+/// The surest of the fleets that left the rows is the only row again.
+void put_surest_back(Sources& sources, std::vector<PoolUse>& pools) {
+  std::vector<UnsureFleet>& unsure = sources.unsure;
+  for (UnsureFleet& u : unsure) {
+    PlanAnswer& answer = sources.answers[u.source];
+    if (!u.fleet.weighed) weigh_objectives(u.fleet, answer.plan, *answer.result.pricers);
+  }
+  const auto surest = std::max_element(unsure.begin(), unsure.end(), [](const auto& a, const auto& b) {
+    return *a.fleet.probability < *b.fleet.probability;
+  });
+  PlanResult& result = sources.answers[surest->source].result;
+  result.ranked.push_back(surest->fleet);
+  result.at_limit = sources.at_limit = true;
+  sources.rows = {
+      {surest->source, result.ranked.size() - 1, option_of(surest->fleet, pools), rentals_of(surest->fleet, pools)}};
+}
+
 /// Weighs the fleet of a row in all draws, which gets what it needs to hold in as many as asked. Where that cannot be
-/// had, the row leaves its ranking, unless the service has no other. Whether nothing changed.
+/// had, the row leaves its ranking; the surest of them comes back if no other row is left. Whether nothing changed.
 bool settle_option(Sources& sources, std::size_t at, std::vector<PoolUse>& pools, bool watts) {
+  if (sources.at_limit) return true;
   const Row row = sources.rows[at];
   PlanAnswer& answer = sources.answers[row.source];
   PlannedDeployment& p = answer.result.ranked[row.row];
   const Fleet before = p.fleet();
-  const bool sure = settle_row(p, p.replicas, answer.plan, *answer.result.pricers), last = sources.rows.size() == 1;
-  if (p.fleet().replicas == before.replicas && p.fleet().prefill_replicas == before.prefill_replicas && (sure || last))
+  const bool sure = grow_until_sure(p, answer.plan, *answer.result.pricers);
+  if (sure && p.fleet().replicas == before.replicas && p.fleet().prefill_replicas == before.prefill_replicas)
     return true;
-  if (sure || last) {
+  if (sure) {
     sources.rows[at].option = option_of(p, pools), sources.rows[at].rentals = rentals_of(p, pools);
   } else {
+    sources.unsure.push_back({row.source, std::move(p)});
     sources.rows.erase(sources.rows.begin() + static_cast<std::ptrdiff_t>(at));
     drop_row(sources, row.source, row.row);
   }
   // What the fleet covered as it was may be worth more than what it is now.
   for (std::size_t i = 0; i < sources.answers.size(); ++i) add_rows(sources, i, pools, watts);
+  if (sources.rows.empty()) put_surest_back(sources, pools);
   return false;
 }
 
@@ -168,8 +197,10 @@ Sources sources_of(const Service& service, const SearchOptions& options) {
   first.memory = std::make_shared<SearchMemory>();
   out.answers.push_back(answer_plan(service.plan, first, PlanDetail::kRanking));
   check_kind(service, out.answers.front().result);
+  const std::vector<PlannedDeployment>& alone = out.answers.front().result.ranked;
+  if (!alone.empty()) out.usd_alone = alone.front().usd_per_hour();
   const std::vector<std::string> kinds = kinds_of(*first.memory);
-  if (out.answers.front().result.ranked.empty() || kinds.size() < 2) return out;
+  if (alone.empty() || kinds.size() < 2) return out;
   SearchOptions one = first;
   one.advise = false;
   for (const std::string& gpu : kinds) {
@@ -442,8 +473,7 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     Sources& known = sources[s];
     ServiceAnswer& service = out.services.emplace_back(ServiceAnswer{.name = out.spec.services[s].name, .answer = {}});
     service.options = known.rows.size();
-    const PlanResult& alone = known.answers.front().result;
-    if (!alone.ranked.empty()) service.usd_alone = alone.ranked.front().usd_per_hour();
+    service.usd_alone = known.usd_alone;
     const bool chosen = out.joint && k < of.size() && of[k] == s;
     Row row;
     if (chosen) {

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include "base/config_library.h"
+#include "tests/base/messages.h"
+#include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
 
@@ -175,5 +178,17 @@ TEST_CASE("support: what an engine does that no setting says") {
   // A TensorRT-LLM prompt runs whole unless enable_chunked_prefill is set; vLLM cuts prompts by itself.
   CHECK(engine_traits("trtllm").chunks_when_told);
   CHECK_FALSE(engine_traits("vllm").chunks_when_told);
+  for (const char* engine : {"trtllm", "lmdeploy"}) CHECK(engine_traits(engine).static_batch_in_one_pass);
+  CHECK_FALSE(engine_traits("vllm").static_batch_in_one_pass);
   CHECK_FALSE(engine_traits("no-such-engine").splits_by_layers);
+}
+
+TEST_CASE("support: a trait that is none is refused with those there are") {
+  const TemporaryFolder folder;
+  folder.write("support/winged.yaml", "name: winged\ntraits: [splits_by_layers, flies]\n");
+  setenv("ROOFCAST_CONFIGS", folder.path().c_str(), 1);
+  const std::string message = message_of([] { (void)engine_traits("winged"); });
+  unsetenv("ROOFCAST_CONFIGS");
+  CHECK(has(message, "winged.yaml:2:"));
+  CHECK(has(message, "unknown trait 'flies' (valid: splits_by_layers, chunks_when_told, static_batch_in_one_pass)"));
 }
