@@ -105,10 +105,10 @@ window.Planner = (function () {
       list.replaceChildren(...refused.map((why) => el("span", { class: "alarm" }, why + " ")), ...Object.entries(dropped).flatMap(([kind, f]) => { const off = el("button", { type: "button" }, "remove " + f.name); off.addEventListener("click", () => { delete dropped[kind]; tell(); run(); }); return [kind + ": ", off, " "]; }), dropped.plan ? "The plan comes from this file; the fields are ignored." : "");
     };
     forget = () => { for (const kind of Object.keys(dropped)) delete dropped[kind]; tell(); };
-    input.addEventListener("change", () => take(input.files));
+    input.addEventListener("change", () => take([...input.files]));
     for (const name of ["dragenter", "dragover"]) zone.addEventListener(name, (e) => { e.preventDefault(); zone.classList.add("over"); });
     for (const name of ["dragleave", "drop"]) zone.addEventListener(name, () => zone.classList.remove("over"));
-    zone.addEventListener("drop", (e) => { e.preventDefault(); take(e.dataTransfer.files); });
+    zone.addEventListener("drop", (e) => { e.preventDefault(); take([...e.dataTransfer.files]); });
     return zone;
   }
   /// Takes what the file is; else says why not, and leaves all as it was.

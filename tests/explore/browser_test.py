@@ -62,6 +62,11 @@ class Browser:
         actions = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
         self.call("POST", self.session + "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
+    def choose(self, field, path):
+        """Chooses a file as the button of a field does."""
+        element = self.call("POST", self.session + "/element", {"using": "css selector", "value": field})
+        self.call("POST", f"{self.session}/element/{next(iter(element.values()))}/value", {"text": path})
+
     def console(self):
         return [entry for entry in self.call("POST", self.session + "/se/log", {"type": "browser"})
                 if entry["level"] in ("SEVERE", "WARNING")]
@@ -372,7 +377,7 @@ DROP = """
   document.getElementById("plan-drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));"""
 
 
-def files_dropped(browser, url):
+def files_dropped(browser, url, folder):
     """What is no whole file, or another's, is refused in words, and the answer stays; a plan of services is answered."""
     browser.go("about:blank")
     browser.go(url + "#plan?model=llama-3.1-8b&gpus=h100-sxm&max_gpus=4&confidence=0&rate=not+a+number")
@@ -393,7 +398,10 @@ def files_dropped(browser, url):
     planned(browser, "the fields again")
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192,
               "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000}
-    browser.run(DROP, "config.json", json.dumps(config))
+    path = os.path.join(folder, "config.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    browser.choose("#plan-file", path)
     browser.until(PLANNED + " && document.getElementById('plan-winner').textContent.includes('your-model') && document.getElementById('plan-memory').textContent", what="a plan of the dropped model", tries=4000)
     check_plan(browser, browser.run(PLANNED))
     assert '"hidden_size":2048' in browser.run("return document.getElementById('plan-yaml').textContent")
@@ -435,12 +443,12 @@ def check_plan(browser, title):
     assert title == f"{winner['gpus']} × {winner['gpu']}", (title, winner)
 
 
-def explorer(browser):
+def explorer(browser, folder):
     server = subprocess.Popen([ROOFCAST, "explore", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         url = server.stdout.readline().strip()
         planner(browser, url)
-        files_dropped(browser, url)
+        files_dropped(browser, url, folder)
         learn = url + "#learn"
         browser.go("about:blank")
         browser.go(learn)
@@ -518,7 +526,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         browser = Browser(chromium, driver, folder)
         try:
-            explorer(browser)
+            explorer(browser, folder)
             without_a_server(browser)
             report(browser, folder)
         finally:
