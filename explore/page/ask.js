@@ -51,7 +51,7 @@ window.Ask = (function () {
     return { status: answer.status, data: JSON.parse(answer.body), command: answer.command, body: answer.body };
   }
   /// What these files answered when they were made (explore/wasm/first_answers.js): lists, which stay as they are, and one plan.
-  const first = (local && window.FirstAnswers) || { lists: {}, plan: {} };
+  const first = { lists: {}, plan: {}, ...(local && window.FirstAnswers) };
 
   return {
     local, Lost,
