@@ -181,30 +181,37 @@ window.Planner = (function () {
   const long = () => began > 0 && performance.now() - began > LONG;
   const SILENT = 5000;  // ms without an answer, after which what runs beside a plan is given up for a new one
   let silent = 0;
+  const faded = (on) => { for (const id of ["plan-answer", "plan-now"]) $(id).classList.toggle("stale", on); };
   async function run() {
     wanted = true;
     changed();
     if (long()) Ask.cancel();
-    if (running) { clearTimeout(silent); silent = setTimeout(() => { if (wanted) Ask.cancel(); }, SILENT); return; }
+    if (running) {
+      faded(true);
+      say("planning ... ");
+      clearTimeout(silent);
+      silent = setTimeout(() => { if (wanted) Ask.cancel(); }, SILENT);
+      return;
+    }
     running = true;
     while (wanted) {
       wanted = false;
       const file = plan_file(), question = body(question_file()), came = answer || question.trace || question.config ? "" : Ask.came(question.document);
       if (came) show((answer = { plan: JSON.parse(came), file }).plan);
-      for (const id of ["plan-answer", "plan-now"]) $(id).classList.toggle("stale", !came);
+      faded(!came);
       const working = came ? "This answer came with the page; the engine starts in this tab and makes it again ... " : /^\s*profile\s*:/m.test(question.document) ? "planning a day, hour by hour, which takes a minute or so ... " : answer ? "planning ... " : "the first plan takes a moment ... ";
       say(working);
       const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
       early = null;
       began = asked.began;
-      const clock = setInterval(() => { if (!long()) return; say(working, false, Math.round((performance.now() - began) / 1000)); $("plan-stop").hidden = false; if (wanted) Ask.cancel(); }, 500);
+      const clock = setInterval(() => { if (!long()) return; if (wanted) { Ask.cancel(); return; } say(working, false, Math.round((performance.now() - began) / 1000)); $("plan-stop").hidden = false; }, 500);
       try {
         const { status, data, body: answered } = await asked.answer.finally(() => { began = 0; clearInterval(clock); $("plan-stop").hidden = true; });
         if (wanted) continue;
-        if (status !== 200) { say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
+        if (status !== 200) { faded(true); say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
         answer = { plan: data, file };
         if (came !== answered) show(data);
-        for (const id of ["plan-answer", "plan-now"]) $(id).classList.remove("stale");
+        faded(false);
         say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : "") + (!came ? "" : came === answered ? ", the same as came with the page" : ". It is not what came with the page, which is gone."));
         await more(data);
       } catch (error) {

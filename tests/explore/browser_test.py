@@ -430,6 +430,13 @@ def without_a_server(browser, site, folder):
         browser.until(f"return {state}.endsWith(', the same as came with the page')", what="the same from the engine", tries=4000)
         assert browser.run(f"return {title}") == first
         check_plan(browser, first)
+        browser.go("about:blank")
+        browser.go(f"http://127.0.0.1:{server.server_port}/")
+        browser.until(f"return {state}.startsWith('This answer came with the page')", what="the answer that came with the page, again")
+        browser.until("return document.getElementById('plan-at-rate')")
+        changed = browser.run("const r = document.getElementById('plan-at-rate'); r.value = 9; r.dispatchEvent(new Event('change')); return [document.getElementById('plan-answer').className, document.getElementById('plan-now').className, " + state + "]")
+        assert "stale" in changed[0] and "stale" in changed[1] and changed[2].startswith("planning"), changed
+        check_plan(browser, planned(browser, "the plan for the other rate"))
         assert not browser.console()
         browser.go("about:blank")
         server.shutdown()
