@@ -180,7 +180,7 @@ window.Planner = (function () {
   let began = 0;  // of the plan that is being made; 0: none is
   const long = () => began > 0 && performance.now() - began > LONG;
   const SILENT = 5000;  // ms without an answer, after which what runs beside a plan is given up for a new one
-  let silent = 0;
+  let silent = 0;  // its timer, from the first change that waits
   const faded = (on) => { for (const id of ["plan-answer", "plan-now"]) $(id).classList.toggle("stale", on); };
   async function run() {
     wanted = true;
@@ -189,17 +189,18 @@ window.Planner = (function () {
     if (running) {
       faded(true);
       say("planning ... ");
-      clearTimeout(silent);
-      silent = setTimeout(() => { if (wanted) Ask.cancel(); }, SILENT);
+      silent = silent || setTimeout(() => { silent = 0; if (wanted) Ask.cancel(); }, SILENT);
       return;
     }
     running = true;
     while (wanted) {
       wanted = false;
+      clearTimeout(silent);
+      silent = 0;
       const subject = { values: { ...values }, dropped: { ...dropped }, load: [] }, question = body(question_file()), came = answer || question.trace || question.config ? "" : Ask.came(question.document);
       if (came) show((answer = { plan: JSON.parse(came), ...subject }).plan);
       faded(!came);
-      const working = came ? "This answer came with the page; the engine starts in this tab and makes it again ... " : /^\s*profile\s*:/m.test(question.document) ? "planning a day, hour by hour, which takes a minute or so ... " : answer ? "planning ... " : "the first plan takes a moment ... ";
+      const working = came ? "This answer came with the page; the engine starts in this tab and makes it again ... " : /["'{,\s]profile["']?\s*:/.test(question.document) ? "planning by the hours of the profile ... " : answer ? "planning ... " : "the first plan takes a moment ... ";
       say(working);
       const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
       early = null;
