@@ -306,7 +306,7 @@ def planner(browser, url):
     small = "#plan?model=llama-3.1-8b&gpus=h100-sxm%2Cl40s&max_gpus=4&confidence=0&rate=4"
     browser.go(url + small)
     first = planned(browser, "a plan")
-    check_plan(browser, first)
+    a = check_plan(browser, first)
     charts_zoom_and_pin(browser)
     heights = browser.run("return [...document.querySelectorAll('#plan-gpus label')].map((l) => l.getBoundingClientRect().height)")
     assert len(heights) > 40 and min(heights) > 12, heights  # each can be read and clicked
@@ -314,8 +314,10 @@ def planner(browser, url):
     browser.run("const r = document.getElementById('plan-at-rate'); r.value = 40; r.dispatchEvent(new Event('change'))")
     browser.until("return location.hash.includes('rate=40')")
     browser.until(PLANNED + " !== arguments[0]", first, what="another winner", tries=4000)
-    check_plan(browser, planned(browser, "the other plan"))
+    b = check_plan(browser, planned(browser, "the other plan"))
     assert browser.run("return [...document.querySelectorAll('#plan-winner .against')].every((n) => n.textContent.startsWith('B − A: ')) && document.querySelectorAll('#plan-winner .against').length") >= 3
+    said, more = browser.run("return document.querySelector('#plan-usd .against').textContent"), b["usd_per_hour"] - a["usd_per_hour"]
+    assert said.startswith("B − A: +") and abs(float(said[8:].replace(",", "")) - more) <= 0.005 * more, (said, more)  # three digits of it
     assert "rate: 4 → 40" in browser.run("return document.getElementById('plan-compare').textContent")
     browser.run("history.back()")
     browser.until("return document.getElementById('plan-at-rate').value === '4'", what="back")
@@ -456,6 +458,7 @@ def check_plan(browser, title):
         printed = subprocess.run([ROOFCAST, "plan", file.name, "--format", "json"], capture_output=True, text=True)
     winner = json.loads(printed.stdout)["winner"]
     assert title == f"{winner['gpus']} × {winner['gpu']}", (title, winner)
+    return winner
 
 
 def explorer(browser, folder):
