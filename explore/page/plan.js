@@ -212,7 +212,7 @@ window.Planner = (function () {
         if (status !== 200) { faded(true); say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
         if (came !== answered) show((answer = { plan: data, ...subject }).plan);
         faded(false);
-        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : "") + (!came ? "" : came === answered ? ", the same as came with the page" : ". It is not what came with the page, which is gone."));
+        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : "") + (!came ? "" : came === answered ? ", the same as came with the page" : ". The page came with another answer; this one replaces it."));
         await more(answer.plan);
       } catch (error) {
         if (!(error instanceof Ask.Lost)) { running = false; throw error; }
