@@ -53,7 +53,7 @@ Rooflines parse_rooflines(ConfigReader in);
 /// Read once. Throws ConfigError at `mark`.
 std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark);
 
-/// The shares that are assumed for a processor that no library has shares for.
+/// Shares for a processor that no library was measured on.
 const RooflineBackend& assumed_roofline();
 
 /// The slowest of: memory, matrix units, what SMs draw, what SMs multiply; and the operators' own time.

@@ -6,23 +6,24 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$(realpath "${1:-build/release/roofcast}")
 emulator=$(command -v qemu-aarch64-static) || { echo "same-bytes.sh: apt-get install qemu-user-static" >&2; exit 2; }
-tarballs=(build/packages/roofcast-*-linux-aarch64.tar.gz)
-[ -e "${tarballs[-1]}" ] || { echo "same-bytes.sh: no tarball in build/packages: ./dev package arm64" >&2; exit 2; }
+tarball=$(ls -t build/packages/roofcast-*-linux-aarch64.tar.gz 2>/dev/null | head -n 1 || true)  # the newest
+[ -n "$tarball" ] || { echo "same-bytes.sh: no tarball in build/packages: ./dev package arm64" >&2; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-tar -xzf "${tarballs[-1]}" -C "$folder"
+tar -xzf "$tarball" -C "$folder"
 there=$(ls -d "$folder"/roofcast-*/bin/roofcast)
 file -b "$there" | cut -d, -f1-5
 
 different=0 compared=0
 same() {
-  "$here" "$@" >"$folder/here" 2>/dev/null || true
-  "$emulator" "$there" "$@" >"$folder/there" 2>/dev/null || true
+  local ended_here=0 ended_there=0
+  "$here" "$@" >"$folder/here" 2>/dev/null || ended_here=$?
+  "$emulator" "$there" "$@" >"$folder/there" 2>/dev/null || ended_there=$?
   compared=$((compared + 1))
-  if [ -s "$folder/here" ] && cmp -s "$folder/here" "$folder/there"; then
+  if [ "$ended_here" = "$ended_there" ] && [ -s "$folder/here" ] && cmp -s "$folder/here" "$folder/there"; then
     echo "same, $(wc -c <"$folder/here") bytes: roofcast $*"
   else
-    echo "DIFFERENT: roofcast $*"
+    echo "DIFFERENT, exit codes $ended_here and $ended_there: roofcast $*"
     diff "$folder/here" "$folder/there" | head -4 || true
     different=$((different + 1))
   fi

@@ -576,7 +576,7 @@ std::vector<Chart> charts_with_views(const Points& points, const std::string& x_
       if (&slice == &slices.front()) {
         out.push_back(std::move(c));
       } else if (clean(c)) {
-        // thin() lets each of many lines have a fourth.
+        // thin() keeps at least a fourth of the limit for each line.
         thin(c, std::max<std::size_t>(32, 4 * kMostPoints / slices.size() / std::max<std::size_t>(4, groups.size())));
         out[i].views.push_back(std::move(c));
       }

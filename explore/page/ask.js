@@ -50,8 +50,8 @@ window.Ask = (function () {
     const answer = await (["plan", "simulate", "compare", "estimate_document"].includes(endpoint) ? slow : quick).ask(endpoint, keys);
     return { status: answer.status, data: JSON.parse(answer.body), command: answer.command, body: answer.body };
   }
-  /// What these files answered when they were made (explore/wasm/first_answers.js): lists, which stay as they are, and one plan.
-  const first = (local && window.FirstAnswers) || { lists: {}, plan: {} };
+  /// Answers that the build stored in first.js (explore/wasm/first_answers.js): lists, which stay as they are, and one plan.
+  const first = { lists: {}, plan: {}, ...(local && window.FirstAnswers) };
 
   return {
     local, Lost,

@@ -288,7 +288,7 @@
   // Two pages, one after the other in the history ---------------------------------------------------------------------------
   const PAGES = ["plan", "learn"];
   /// A link with the keys of an estimate is one of the lectures' page.
-  const page_of = () => (location.hash.startsWith("#plan") ? "plan" : location.hash === "#learn" || location.search.length > 1 ? "learn" : "plan");
+  const page_of = () => (location.hash.startsWith("#plan") ? "plan" : location.hash.startsWith("#learn") || location.search.length > 1 ? "learn" : "plan");
   function turn(page) {
     for (const p of PAGES) {
       $("page-" + p).hidden = p !== page;

@@ -8,7 +8,7 @@ window.Planner = (function () {
   const values = { ...DEFAULTS }, watchers = {};
   const dropped = {};  // {plan, trace, config, bench: {name, text}}
   let encoders = new Map();  // what reads the input of a model: "sound", "text" or nothing apart
-  let pinned = null, answer = null, shown = null, changed = () => {};
+  let pinned = null, answer = null, shown = null, changed = () => {};  // an answer: {plan, values and dropped: what it answers, load: rows of its chart}
 
   const hash = () => Question.to_hash(values);
   function read_hash(text) {
@@ -105,10 +105,10 @@ window.Planner = (function () {
       list.replaceChildren(...refused.map((why) => el("span", { class: "alarm" }, why + " ")), ...Object.entries(dropped).flatMap(([kind, f]) => { const off = el("button", { type: "button" }, "remove " + f.name); off.addEventListener("click", () => { delete dropped[kind]; tell(); run(); }); return [kind + ": ", off, " "]; }), dropped.plan ? "The plan comes from this file; the fields are ignored." : "");
     };
     forget = () => { for (const kind of Object.keys(dropped)) delete dropped[kind]; tell(); };
-    input.addEventListener("change", () => take(input.files));
+    input.addEventListener("change", () => take([...input.files]));
     for (const name of ["dragenter", "dragover"]) zone.addEventListener(name, (e) => { e.preventDefault(); zone.classList.add("over"); });
     for (const name of ["dragleave", "drop"]) zone.addEventListener(name, () => zone.classList.remove("over"));
-    zone.addEventListener("drop", (e) => { e.preventDefault(); take(e.dataTransfer.files); });
+    zone.addEventListener("drop", (e) => { e.preventDefault(); take([...e.dataTransfer.files]); });
     return zone;
   }
   /// Takes what the file is; else says why not, and leaves all as it was.
@@ -180,33 +180,40 @@ window.Planner = (function () {
   let began = 0;  // of the plan that is being made; 0: none is
   const long = () => began > 0 && performance.now() - began > LONG;
   const SILENT = 5000;  // ms without an answer, after which what runs beside a plan is given up for a new one
-  let silent = 0;
+  let silent = 0;  // its timer, from the first change that waits
+  const faded = (on) => { for (const id of ["plan-answer", "plan-now"]) $(id).classList.toggle("stale", on); };
   async function run() {
     wanted = true;
     changed();
     if (long()) Ask.cancel();
-    if (running) { clearTimeout(silent); silent = setTimeout(() => { if (wanted) Ask.cancel(); }, SILENT); return; }
+    if (running) {
+      faded(true);
+      say("planning ... ");
+      silent = silent || setTimeout(() => { silent = 0; if (wanted) Ask.cancel(); }, SILENT);
+      return;
+    }
     running = true;
     while (wanted) {
       wanted = false;
-      const file = plan_file(), question = body(question_file()), came = answer || question.trace || question.config ? "" : Ask.came(question.document);
-      if (came) show((answer = { plan: JSON.parse(came), file }).plan);
-      for (const id of ["plan-answer", "plan-now"]) $(id).classList.toggle("stale", !came);
-      const working = came ? "This answer came with the page; the engine starts in this tab and makes it again ... " : /^\s*profile\s*:/m.test(question.document) ? "planning a day, hour by hour, which takes a minute or so ... " : answer ? "planning ... " : "the first plan takes a moment ... ";
+      clearTimeout(silent);
+      silent = 0;
+      const subject = { values: { ...values }, dropped: { ...dropped }, load: [] }, question = body(question_file()), came = answer || question.trace || question.config ? "" : Ask.came(question.document);
+      if (came) show((answer = { plan: JSON.parse(came), ...subject }).plan);
+      faded(!came);
+      const working = came ? "This answer came with the page; the engine starts in this tab and makes it again ... " : /["'{,\s]profile["']?\s*:/.test(question.document) ? "planning by the hours of the profile ... " : answer ? "planning ... " : "the first plan takes a moment ... ";
       say(working);
       const asked = early && early.key === JSON.stringify(question) ? early : { answer: Ask.post("plan", question), began: performance.now() };
       early = null;
       began = asked.began;
-      const clock = setInterval(() => { if (!long()) return; say(working, false, Math.round((performance.now() - began) / 1000)); $("plan-stop").hidden = false; if (wanted) Ask.cancel(); }, 500);
+      const clock = setInterval(() => { if (!long()) return; if (wanted) { Ask.cancel(); return; } say(working, false, Math.round((performance.now() - began) / 1000)); $("plan-stop").hidden = false; }, 500);
       try {
         const { status, data, body: answered } = await asked.answer.finally(() => { began = 0; clearInterval(clock); $("plan-stop").hidden = true; });
         if (wanted) continue;
-        if (status !== 200) { say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
-        answer = { plan: data, file };
-        if (came !== answered) show(data);
-        for (const id of ["plan-answer", "plan-now"]) $(id).classList.remove("stale");
-        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : "") + (!came ? "" : came === answered ? ", the same as came with the page" : ". It is not what came with the page, which is gone."));
-        await more(data);
+        if (status !== 200) { faded(true); say(data.error + (shown ? "\nBelow is the last plan that could be made." : ""), true); answer = null; $("plan-answer").hidden = !shown; continue; }
+        if (came !== answered) show((answer = { plan: data, ...subject }).plan);
+        faded(false);
+        say("planned in " + text.ms(performance.now() - asked.began) + (Ask.local ? " in this tab" : "") + (!came ? "" : came === answered ? ", the same as came with the page" : ". The page came with another answer; this one replaces it."));
+        await more(answer.plan);
       } catch (error) {
         if (!(error instanceof Ask.Lost)) { running = false; throw error; }
         if (wanted) continue;
@@ -219,7 +226,8 @@ window.Planner = (function () {
 
   const money = (v) => (Number.isFinite(v) ? digits(v) : "no price");
   const signed = (write, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + write(Math.abs(v));
-  /// `of`: the figure of a winner, and `write` its difference from the one that is pinned as A.
+  const written_or_none = (write, v) => (Number.isFinite(v) ? write(v) : "–");
+  /// `of`: the figure of a winner, NaN where it has none, and `write` its difference from the one that is pinned as A.
   function fact(name, value, sub, { id, w, of, write = digits } = {}) {
     const more = pinned && of && pinned.plan.winner !== w ? of(w) - of(pinned.plan.winner) : NaN;
     return el("div", { class: "kpi", ...(id ? { id } : {}) }, el("div", { class: "name" }, name), el("div", { class: "value" }, ...[].concat(value)), el("div", { class: "sub" }, sub || ""), Number.isFinite(more) ? el("div", { class: "sub against" }, "B − A: " + signed(write, more)) : "");
@@ -251,6 +259,7 @@ window.Planner = (function () {
 
   function show(plan) {
     shown = plan;
+    plots.load.rows = answer.load;
     $("plan-answer").hidden = false;
     $("plan-yaml").textContent = plan_file();
     $("plan-words").replaceChildren(...(plan.verdict || []).filter((p) => !p.command).flatMap((p) => [p.title ? el("h4", {}, p.title) : "", ...(p.lines || []).map((line) => el("p", { class: "line" }, line))]));
@@ -266,10 +275,10 @@ window.Planner = (function () {
       box.replaceChildren(
         el("h2", { id: "plan-title" }, w.gpus + " × " + w.gpu, el("small", {}, w.model + " on " + layout(w) + ", " + format(w.precision) + ", " + w.engine + " " + w.engine_version)),
         el("div", { class: "kpis" },
-          fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money(w.usd_per_hour * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), { id: "plan-usd", w, of: (d) => d.usd_per_hour }),
-          fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws", { w, of: (d) => (d.probability === null ? NaN : 100 * d.probability), write: (v) => digits(v) + " %" }),
-          fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens", { w, of: (d) => d.usd_per_million_output_tokens }),
-          fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : "", { w, of: (d) => d.load }),
+          fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money((w.usd_per_hour ?? NaN) * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), { id: "plan-usd", w, of: (d) => d.usd_per_hour ?? NaN }),
+          fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws", { w, of: (d) => 100 * (d.probability ?? NaN), write: (v) => digits(v) + " %" }),
+          fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens", { w, of: (d) => d.usd_per_million_output_tokens ?? NaN }),
+          fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : "", { w, of: (d) => (pinned.plan.load_unit === unit ? d.load : NaN) }),
           fact("Bound by", plan.bound || "–", "10 % more of it helps the most"),
           fact("Power", [digits((w.mean_power_watts ?? NaN) / 1000), small("kW")], digits(w.joules_per_output_token) + " J an output token", { w, of: (d) => (d.mean_power_watts ?? NaN) / 1000 })),
         limits(w), el("div", { id: "plan-memory" }), compare_box(plan));
@@ -278,6 +287,7 @@ window.Planner = (function () {
     $("plan-command").textContent = plan.launch_command || "no launch command for this engine";
     table(plan);
     charts(plan);
+    draw_load();
   }
 
   /// Columns that are alike in all rows are said below it, so that the others are seen; those that fit a screen first.
@@ -296,16 +306,18 @@ window.Planner = (function () {
   }
 
   // B beside A -------------------------------------------------------------------------------------------------------------
-  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens, digits], ["probability", (w) => 100 * w.probability, (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
+  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour ?? NaN, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens ?? NaN, digits], ["probability", (w) => 100 * (w.probability ?? NaN), (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
   function compare_box(plan) {
     if (!pinned) return el("p", { class: "soft", id: "plan-compare" }, "Pin this plan as A, change one thing, and see B − A here.");
     const a = pinned.plan.winner, b = plan.winner;
     const value_of = (w, name) => (w.objectives.find((o) => o.objective === name) || {}).value_ms ?? NaN;
     const judged = b.objectives.map(({ objective }) => [objective_name(objective), (w) => value_of(w, objective), text.ms]);
     const name = (w) => w.gpus + " × " + w.gpu + ", " + layout(w) + ", " + format(w.precision);
-    const changes = Object.keys(DEFAULTS).filter((k) => pinned.values[k] !== values[k]).map((k) => k + ": " + pinned.values[k] + " → " + values[k]);
-    return el("div", { class: "scroll", id: "plan-compare", tabindex: "0", role: "group", "aria-label": "B beside A" }, el("p", { class: "soft" }, changes.length ? "Changed: " + changes.join("; ") : "Nothing is changed yet."),
-      el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...[...COMPARED.slice(0, 3), ...judged, ...COMPARED.slice(3)].map(([title, of, write]) => el("tr", {}, el("td", {}, title), el("td", {}, write(of(a))), el("td", {}, write(of(b))), el("td", {}, signed(write, of(b) - of(a))))))));
+    const read = (kind) => [pinned, answer].map((one) => (one.dropped[kind] || {}).text), other_file = ["plan", "trace", "config"].some((kind) => { const [x, y] = read(kind); return x !== y; });
+    const changes = pinned.dropped.plan || answer.dropped.plan ? [] : Object.keys(DEFAULTS).filter((k) => pinned.values[k] !== answer.values[k]).map((k) => k + ": " + pinned.values[k] + " → " + answer.values[k]);
+    const said = [other_file ? "Another file." : "", changes.length ? "Changed: " + changes.join("; ") : "", !other_file && !changes.length ? "Nothing is changed yet." : ""].filter(Boolean).join(" ");
+    return el("div", { class: "scroll", id: "plan-compare", tabindex: "0", role: "group", "aria-label": "B beside A" }, el("p", { class: "soft" }, said),
+      el("table", {}, el("thead", {}, el("tr", {}, ...["", "A: " + name(a), "B: " + name(b), "B − A"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...[...COMPARED.slice(0, 3), ...judged, ...COMPARED.slice(3)].map(([title, of, write]) => el("tr", {}, el("td", {}, title), ...[of(a), of(b)].map((v) => el("td", {}, written_or_none(write, v))), el("td", {}, written_or_none((v) => signed(write, v), of(b) - of(a))))))));
   }
 
   // Charts -----------------------------------------------------------------------------------------------------------------
@@ -394,9 +406,11 @@ window.Planner = (function () {
     if (status !== 200) { box.replaceChildren(el("h3", {}, "The measured run"), el("p", { class: "alarm" }, data.error)); return; }
     box.replaceChildren(el("h3", {}, "The measured run beside the winner's forecast"), ...(data.findings || []).map((line) => el("p", {}, line)), el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "measured and predicted" }, el("table", {}, el("thead", {}, el("tr", {}, ...["metric", "measured", "predicted", "ratio"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...data.metrics.map((m) => el("tr", {}, el("td", {}, m.metric), el("td", {}, digits(m.measured, 4)), el("td", {}, digits(m.predicted, 4)), el("td", {}, m.ratio ? digits(m.ratio) : "")))))));
   }
+  /// The load that the winner holds, as a share of the one that is asked.
+  const held_share = (plan) => (plan.load_held || (plan.load_held_per_replica || plan.winner.load) * plan.winner.replicas) / plan.winner.load;
   async function against_load(plan, w) {
-    const held = (plan.load_held || (plan.load_held_per_replica || w.load) * w.replicas) / w.load, most = Math.max(1.2, 1.15 * held);
-    const rows = [];
+    const held = held_share(plan), most = Math.max(1.2, 1.15 * held);
+    const rows = (plots.load.rows = answer.load = []);
     for (let i = 1; i <= 7; ++i) {
       const share = (most * i) / 7;
       const { status, data } = await Ask.post("simulate", body(scenario_file(w, share)));
@@ -405,8 +419,9 @@ window.Planner = (function () {
       if (i > 2) load_chart(rows, w, held, plan.load_unit);
     }
   }
+  /// What is known of the plan that is shown: nothing yet of a new one.
+  function draw_load() { if (shown.winner && !plots.load.card.hidden) load_chart(plots.load.rows, shown.winner, held_share(shown), shown.load_unit); }
   function load_chart(rows, w, held, unit) {
-    plots.load.rows = rows;
     const line = (key, label, color, dash) => ({ label, color, borderDash: dash ? [5, 4] : [], showLine: true, borderWidth: 2, pointRadius: 3, data: rows.map((r) => ({ x: r.load, y: r[key] })) });
     const sure = w.objectives.filter((o) => o.interval_high_ms && /^(ttft|tpot)_p99/.test(o.objective)).map((o) => ({ label: o.objective.slice(0, 4).toUpperCase() + " p99, 90 % of deployments like it", color: o.objective.startsWith("ttft") ? "c1" : "c0", alpha: "55", unlisted: true, quiet: true, showLine: true, borderWidth: 9, pointRadius: 0, pointHitRadius: 0, order: 9, faint: true, data: [{ x: w.load, y: o.interval_low_ms }, { x: w.load, y: o.interval_high_ms }] }));
     const of_a = pinned && pinned.plan.winner !== w && pinned.plan.load_unit === unit ? pinned.load : [];
@@ -443,7 +458,7 @@ window.Planner = (function () {
     const each = w.gpus / w.replicas, spare = w.replicas - Math.ceil(w.load / held - 1e-9), rows = [], now = new Date();
     for (let m = 0; m <= 24; ++m) {
       const load = w.load * (1 + rate) ** m, replicas = Math.ceil(load / held - 1e-9) + Math.max(0, spare);
-      rows.push({ month: new Date(now.getFullYear(), now.getMonth() + m, 1).toLocaleDateString("en", { month: "short", year: "2-digit" }), load, gpus: replicas * each, usd_per_hour: (w.usd_per_hour / w.replicas) * replicas });
+      rows.push({ month: new Date(now.getFullYear(), now.getMonth() + m, 1).toLocaleDateString("en", { month: "short", year: "2-digit" }), load, gpus: replicas * each, usd_per_hour: ((w.usd_per_hour ?? NaN) / w.replicas) * replicas });
     }
     plots.growth.rows = rows;
     plots.growth.plot.show({ kind: "bar", legend: false, labels: rows.map((r) => r.month), x: { categories: true }, y: { title: "GPUs", min: 0 }, sets: [{ label: "GPUs", color: "c0", colors: rows.map((r) => (r.gpus > Number(values.max_gpus) ? "c1" : "c0")), rows, data: rows.map((r) => r.gpus), maxBarThickness: 26 }], guides: [{ at: Number(values.max_gpus), label: "GPUs at most", left: true }],
@@ -479,7 +494,7 @@ window.Planner = (function () {
     $("plan-charts").append(plot("pareto", "Throughput against speed", "Every point is a load that was simulated and that no other load on that GPU beats in both; a cross misses an objective."), plot("cost", "Cost against speed", "The same for the cost of a token."), plot("load", "Percentiles against load", "The winner simulated at seven loads, 2,000 requests each; at the load that is asked the p99 of 90 % of deployments like it."), plot("tornado", "10 % more of one resource", "How much more load the winner would hold; the thin bar is how sure that is."), plot("map", "Load against GPUs", "The winner's layout with more and fewer replicas, each cell simulated with 1,000 requests: its p99 TTFT.", true), plot("day", "The fleet over the day", "Replicas by the hour, as many as needed, and as an autoscaler runs them, with the load."), plot("daycost", "Cost of the day", "A fixed fleet, one switched by the clock, one autoscaled."), plot("growth", "GPUs by month", "The same replicas for a load that grows: what each holds, whole replicas, the first of the month."));
     $("plan-how").textContent = Plots.HOW;
     $("plan-stop").addEventListener("click", () => Ask.cancel());
-    $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : { plan: answer.plan, values: { ...values }, load: plots.load.rows }; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
+    $("plan-pin").addEventListener("click", () => { if (!answer || !answer.plan.winner) return; pinned = pinned ? null : answer; $("plan-pin").textContent = pinned ? "Unpin A" : "Pin as A"; $("plan-pin").setAttribute("aria-pressed", String(!!pinned)); show(answer.plan); });
     $("plan-columns").addEventListener("click", () => { all_columns = !all_columns; $("plan-columns").setAttribute("aria-pressed", String(all_columns)); if (shown) table(shown); });
     $("plan-copy-command").addEventListener("click", (e) => copy(e.target, $("plan-command").textContent));
     $("plan-copy-yaml").addEventListener("click", (e) => copy(e.target, $("plan-yaml").textContent));
@@ -487,5 +502,5 @@ window.Planner = (function () {
     $("plan-save-json").addEventListener("click", () => { if (answer) save("plan.json", new Blob([JSON.stringify(answer.plan, null, 2)], { type: "application/json" })); });
     $("plan-save-csv").addEventListener("click", () => { const t = shown && (shown.verdict || []).find((p) => p.table && p.table.columns.includes("USD/h")); if (t) save("ranking.csv", new Blob([csv_of(t.table.rows.map((r) => Object.fromEntries(t.table.columns.map((c, i) => [c, r[i]]))))], { type: "text/csv" })); });
   }
-  return { begin, start, run, hash, read: (text) => { read_hash(text); }, redraw: () => { if (shown && !is_services(shown)) { charts(shown); if (plots.load.rows.length > 2 && shown.winner) load_chart(plots.load.rows, shown.winner, (shown.load_held || (shown.load_held_per_replica || 1) * shown.winner.replicas) / shown.winner.load, shown.load_unit); } }, reset: () => { read_hash("#plan"); forget(); } };
+  return { begin, start, run, hash, read: (text) => { read_hash(text); }, redraw: () => { if (shown && !is_services(shown)) { charts(shown); draw_load(); } }, reset: () => { read_hash("#plan"); forget(); } };
 })();

@@ -9,7 +9,7 @@ const LISTS = ["models", "gpus", "engines", "choices"];
 async function first_answers(site, state = "") {
   const roofcast = await require(path.resolve(site, "api.js")).loadRoofcast();
   const ask = (endpoint, keys) => { const { status, body } = roofcast.ask(endpoint, keys); if (status !== 200) throw new Error(endpoint + ": " + body); return body; };
-  const out = { lists: Object.fromEntries(LISTS.map((name) => [name, ask(name, {})])) };
+  const out = { lists: Object.fromEntries(LISTS.map((name) => [name, ask(name, {})])), plan: {} };
   if (!state || state.startsWith("#plan")) {
     const document = Question.plan_file(Question.from_hash(state), new Map(JSON.parse(out.lists.models).map((m) => [m.name, m.encoder])));
     out.plan = { document, body: ask("plan", { document }) };

@@ -71,7 +71,7 @@
     for (const view of spec.views) {
       for (const s of view.series) if (!colors.has(s.name)) colors.set(s.name, colors.size % 10);
       const was = new Map(view.series.map((s) => [s.color, colors.get(s.name)]));
-      for (const one of [...view.series, ...view.bands]) one.color = was.get(one.color) ?? one.color;
+      for (const drawn of [...view.series, ...view.bands]) drawn.color = was.get(drawn.color) ?? drawn.color;
     }
     const choose = (i, value) => {
       const alike = (view) => (view.at[i] === value ? 1000 : 0) + view.at.filter((v, k) => v === one.spec.at[k]).length;

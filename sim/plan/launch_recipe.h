@@ -22,12 +22,12 @@ struct LaunchRecipe {
   std::vector<std::string> engines;  ///< engines that it launches; empty: any
   std::vector<LaunchRule> rules;     ///< later ones go over earlier ones
   bool stock = false;                ///< the server as it comes, tuned for nothing
-  /// For tables of measured runs that only name the source.
-  std::string client;                ///< a name of configs/clients
-  ConfigTree clients;                ///< {task: such a name}: of rows with that `task`, instead
+  /// The rest is for tables of measured runs: what their columns leave out of how the source ran.
+  std::string client;                ///< that sent the requests: a name of configs/clients
+  ConfigTree clients;                ///< {task: such a name}: in place of `client` in rows with that `task`
   std::vector<std::string> also;     ///< other names of the same
-  ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: what ran on a day
-  ConfigTree parts;                  ///< {gpu: the part that it was}
+  ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: the release that ran from a day on
+  ConfigTree parts;                  ///< {gpu: name of configs/hardware that the source means by it}
   std::vector<std::string> columns;  ///< of its tables, which then need not name it
   ConfigTree submissions;            ///< how the rows of its tables were launched (sim/plan/measured/submission.h)
 };

@@ -22,7 +22,7 @@ struct SupportRule {
   std::string reason, source;
 };
 
-/// What an engine does that no setting of it says (`traits` of its table).
+/// Defaults of an engine that its settings do not express (`traits` of its table).
 struct EngineTraits {
   bool splits_by_layers = false;          ///< several GPUs hold layers one after another: a plan searches pp, not tp
   bool chunks_when_told = false;          ///< a prompt runs whole unless the launch asks for chunks

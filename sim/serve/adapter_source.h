@@ -10,9 +10,9 @@
 
 namespace roofcast {
 
-/// Gives each request of another source that has no adapter yet one, drawn by popularity: all turns of a session the
-/// same. Prefixes are shared among requests of one adapter only: keys and values differ
-/// (vllm/v1/core/kv_cache_utils.py, generate_block_hash_extra_keys).
+/// Draws an adapter by popularity for each request that names none; all turns of a session get the same one. Prefixes
+/// are shared among requests of one adapter only: keys and values differ (vllm/v1/core/kv_cache_utils.py,
+/// generate_block_hash_extra_keys).
 class AdapterSource final : public RequestSource {
  public:
   AdapterSource(RequestSource& source, const AdapterSpec& adapters, std::uint64_t seed) : source_(source), seed_(seed) {

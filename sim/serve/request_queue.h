@@ -88,9 +88,8 @@ class RequestQueue {
   }
 
   std::size_t size() const { return on_their_way_ + waiting_.size(); }
-  bool some_come_back() const {
-    return come_back_ > 0;
-  }  ///< a waiting request has its cache elsewhere, so it is no prompt
+  /// A waiting request has its cache elsewhere, so it is no prompt.
+  bool some_come_back() const { return come_back_ > 0; }
   std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< tokens to prefill of the waiting requests
   /// Tokens of the prompts of all requests here, running ones included; left() tells that one is gone.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }

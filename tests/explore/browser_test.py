@@ -1,6 +1,6 @@
 """Drives the explorer and a report page in a headless Chromium, as a user would.
 
-usage: browser_test.py ROOFCAST
+usage: browser_test.py ROOFCAST [SITE]         SITE: the page without a server and the live report alone, which then must be built
 Ends with 77 where there is no chromium, no chromedriver or no Chart.js. Only the standard library: WebDriver is JSON over HTTP.
 """
 
@@ -18,6 +18,7 @@ import time
 import urllib.request
 
 ROOFCAST = os.path.abspath(sys.argv[1])
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KPIS = ["ttft_ms", "tpot_ms", "output_tokens_per_s", "request_latency_ms"]
 TAB, RIGHT, ENTER = "\ue004", "\ue014", "\ue007"
 
@@ -61,6 +62,11 @@ class Browser:
     def keys(self, text):
         actions = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
         self.call("POST", self.session + "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+
+    def choose(self, field, path):
+        """Chooses a file as the button of a field does."""
+        element = self.call("POST", self.session + "/element", {"using": "css selector", "value": field})
+        self.call("POST", f"{self.session}/element/{next(iter(element.values()))}/value", {"text": path})
 
     def console(self):
         return [entry for entry in self.call("POST", self.session + "/se/log", {"type": "browser"})
@@ -300,7 +306,7 @@ def planner(browser, url):
     small = "#plan?model=llama-3.1-8b&gpus=h100-sxm%2Cl40s&max_gpus=4&confidence=0&rate=4"
     browser.go(url + small)
     first = planned(browser, "a plan")
-    check_plan(browser, first)
+    a = check_plan(browser, first)
     charts_zoom_and_pin(browser)
     heights = browser.run("return [...document.querySelectorAll('#plan-gpus label')].map((l) => l.getBoundingClientRect().height)")
     assert len(heights) > 40 and min(heights) > 12, heights  # each can be read and clicked
@@ -308,8 +314,10 @@ def planner(browser, url):
     browser.run("const r = document.getElementById('plan-at-rate'); r.value = 40; r.dispatchEvent(new Event('change'))")
     browser.until("return location.hash.includes('rate=40')")
     browser.until(PLANNED + " !== arguments[0]", first, what="another winner", tries=4000)
-    check_plan(browser, planned(browser, "the other plan"))
+    b = check_plan(browser, planned(browser, "the other plan"))
     assert browser.run("return [...document.querySelectorAll('#plan-winner .against')].every((n) => n.textContent.startsWith('B − A: ')) && document.querySelectorAll('#plan-winner .against').length") >= 3
+    said, more = browser.run("return document.querySelector('#plan-usd .against').textContent"), b["usd_per_hour"] - a["usd_per_hour"]
+    assert said.startswith("B − A: +") and abs(float(said[8:].replace(",", "")) - more) <= 0.005 * more, (said, more)  # three digits of it
     assert "rate: 4 → 40" in browser.run("return document.getElementById('plan-compare').textContent")
     browser.run("history.back()")
     browser.until("return document.getElementById('plan-at-rate').value === '4'", what="back")
@@ -326,7 +334,8 @@ def mouse(browser, kind, x, y, **more):
     browser.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1, **more)
 
 
-skipped = []
+skipped = []  # for want of a package
+unbuilt = []  # for want of ./dev wasm
 
 
 def charts_zoom_and_pin(browser):
@@ -372,7 +381,7 @@ DROP = """
   document.getElementById("plan-drop").dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));"""
 
 
-def files_dropped(browser, url):
+def files_dropped(browser, url, folder):
     """What is no whole file, or another's, is refused in words, and the answer stays; a plan of services is answered."""
     browser.go("about:blank")
     browser.go(url + "#plan?model=llama-3.1-8b&gpus=h100-sxm&max_gpus=4&confidence=0&rate=not+a+number")
@@ -393,7 +402,10 @@ def files_dropped(browser, url):
     planned(browser, "the fields again")
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192,
               "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000}
-    browser.run(DROP, "config.json", json.dumps(config))
+    path = os.path.join(folder, "config.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    browser.choose("#plan-file", path)
     browser.until(PLANNED + " && document.getElementById('plan-winner').textContent.includes('your-model') && document.getElementById('plan-memory').textContent", what="a plan of the dropped model", tries=4000)
     check_plan(browser, browser.run(PLANNED))
     assert '"hidden_size":2048' in browser.run("return document.getElementById('plan-yaml').textContent")
@@ -405,25 +417,38 @@ def files_dropped(browser, url):
     assert not [e for e in browser.console() if "400 (Bad Request)" not in e["message"]]
 
 
-def without_a_server(browser):
+def without_a_server(browser, site, folder):
     """The engine in the tab: the plan that came with the files is shown first, and the engine answers the same."""
-    site = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/wasm/site")
     if not os.path.exists(site + "/first.js"):
-        print("SKIPPED: the page without a server (no build/wasm/site; ./dev wasm builds it)")
+        unbuilt.append(f"the page without a server (no {site}; ./dev wasm builds it)")
         return
     quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    state, title = "document.getElementById('plan-state').textContent", "document.getElementById('plan-title').firstChild.textContent"
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(quiet, directory=site)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser.go("about:blank")
         browser.go(f"http://127.0.0.1:{server.server_port}/")
-        state, title = "document.getElementById('plan-state').textContent", "document.getElementById('plan-title').firstChild.textContent"
         first = browser.until(f"return {state}.startsWith('This answer came with the page') && {title}", what="the answer that came with the page")
         browser.until(f"return {state}.endsWith(', the same as came with the page')", what="the same from the engine", tries=4000)
         assert browser.run(f"return {title}") == first
         check_plan(browser, first)
+        browser.go("about:blank")
+        browser.go(f"http://127.0.0.1:{server.server_port}/")
+        browser.until(f"return {state}.startsWith('This answer came with the page')", what="the answer that came with the page, again")
+        browser.until("return document.getElementById('plan-at-rate')")
+        changed = browser.run("const r = document.getElementById('plan-at-rate'); r.value = 9; r.dispatchEvent(new Event('change')); return [document.getElementById('plan-answer').className, document.getElementById('plan-now').className, " + state + "]")
+        assert "stale" in changed[0] and "stale" in changed[1] and changed[2].startswith("planning"), changed
+        check_plan(browser, planned(browser, "the plan for the other rate"))
         assert not browser.console()
         browser.go("about:blank")
         server.shutdown()
+    page = folder + "/learn.html"  # carries no plan, and its planner must work all the same
+    subprocess.run(["node", SOURCE + "/explore/wasm/one_file.js", site, page, "#learn"], check=True, stdout=subprocess.DEVNULL)
+    browser.go("file://" + page)
+    browser.until("return document.body.dataset.ready && document.getElementById('tab-learn').getAttribute('aria-selected') === 'true'", what="the lessons", tries=4000)
+    browser.run("document.getElementById('tab-plan').click()")
+    check_plan(browser, planned(browser, "a plan in a file that opens with the lessons"))
+    assert not browser.console()
 
 
 def check_plan(browser, title):
@@ -433,14 +458,15 @@ def check_plan(browser, title):
         printed = subprocess.run([ROOFCAST, "plan", file.name, "--format", "json"], capture_output=True, text=True)
     winner = json.loads(printed.stdout)["winner"]
     assert title == f"{winner['gpus']} × {winner['gpu']}", (title, winner)
+    return winner
 
 
-def explorer(browser):
+def explorer(browser, folder):
     server = subprocess.Popen([ROOFCAST, "explore", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         url = server.stdout.readline().strip()
         planner(browser, url)
-        files_dropped(browser, url)
+        files_dropped(browser, url, folder)
         learn = url + "#learn"
         browser.go("about:blank")
         browser.go(learn)
@@ -494,7 +520,7 @@ def live_report(browser, result, page):
     assert os.path.getsize(page) <= 1_500_000
     browser.go("file://" + page)
     if browser.run("return document.getElementById('what-if') === null"):
-        print("SKIPPED: the live report (no build/wasm/engine.html; ./dev wasm builds it)")
+        unbuilt.append("the live report (no build/wasm/engine.html; ./dev wasm builds it)")
         return
     browser.run("const i = document.getElementById('what--batch'); i.value = 32; i.dispatchEvent(new Event('change'))")
     browser.until("return document.querySelector('#what-if [role=status]').textContent.startsWith('answered')", what="what if", tries=4000)
@@ -515,17 +541,19 @@ def main():
     if not chromium or not driver:
         print("SKIPPED: no chromium with chromedriver (Debian: chromium chromium-driver)")
         return 77
+    site = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
     with tempfile.TemporaryDirectory() as folder:
         browser = Browser(chromium, driver, folder)
         try:
-            explorer(browser)
-            without_a_server(browser)
+            if not site:
+                explorer(browser, folder)
+            without_a_server(browser, site or SOURCE + "/build/wasm/site", folder)
             report(browser, folder)
         finally:
             browser.close()
-    for what in skipped:
+    for what in skipped + unbuilt:
         print("SKIPPED:", what)
-    return 77 if skipped else 0
+    return 1 if site and unbuilt else 77 if skipped else 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from browser_test import ROOFCAST, Browser  # noqa: E402
 
-STATE = "const s = document.getElementById('plan-state'), w = document.getElementById('plan-winner'); return [performance.now(), w ? w.textContent.length > 10 : false, s ? s.textContent : '']"
+STATE = "const s = document.getElementById('plan-state'), w = document.getElementById('plan-winner'); return [performance.now(), w ? w.textContent.length > 10 : false, s ? s.textContent : '', s ? s.className : '']"
 DRAG = """
   const [id, from, to, page, done] = arguments, c = document.getElementById(id), frames = [];
   const kpi = () => page === "learn" ? document.getElementById("kpi-tpot_ms").dataset.value : "";
@@ -58,11 +58,14 @@ def cold(url, opened):
     with tempfile.TemporaryDirectory() as folder:
         browser = opened(folder)
         try:
-            before, shown, found = cpu_ms(folder), None, [0, False, ""]
+            before, shown, found = cpu_ms(folder), None, [0, False, "", ""]
             browser.cdp("Page.navigate", url=url)
+            given_up = time.monotonic() + 120
             while not found[2].startswith("planned"):
                 time.sleep(0.02)
                 found = browser.run(STATE)
+                if found[3] == "alarm" or time.monotonic() > given_up:
+                    raise SystemExit(f"speed.py: no plan: {found[2]}")
                 if found[1] and shown is None:
                     shown = found[0], cpu_ms(folder) - before
             print(f"  cold start: winner after {shown[0]:.0f} ms ({shown[1]:.0f} ms of CPU time), {found[2]}; {cpu_ms(folder) - before:.0f} ms of CPU time")
