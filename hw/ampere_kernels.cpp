@@ -57,15 +57,15 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
 /// the products come from the other source's release.
 void take_release(Efficiency& mine) {
   const ExpertsKernel &newer = cutlass_experts(), &ampere = cutlass_mma_sync_experts();
-  const Fitted<MoeParameters>* beside = mine.find(newer, Dtype::kBf16);
-  const Fitted<MoeParameters>* products = mine.find(ampere, Dtype::kBf16);
-  if (beside == nullptr || products == nullptr) return;
-  Fitted<MoeParameters> fitted = *products;
+  const ConstantsBlock &beside = mine.block(newer, Dtype::kBf16), products = mine.block(ampere, Dtype::kBf16);
+  if (!beside || !products) return;
+  MoeParameters values = ampere.parameters(products);
+  const MoeParameters from = newer.parameters(beside);
   for (double MoeParameters::*field :
        {&MoeParameters::launch_us, &MoeParameters::launch_us_per_expert, &MoeParameters::ns_per_assignment,
         &MoeParameters::expert_map_us, &MoeParameters::router_us_per_choice})
-    fitted.value.*field = beside->value.*field;
-  mine.put(ampere, Dtype::kBf16, std::move(fitted));
+    values.*field = from.*field;
+  mine.put_block(ampere, Dtype::kBf16, ampere.with_parameters(values, *products.record));
 }
 
 }  // namespace

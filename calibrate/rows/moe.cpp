@@ -165,14 +165,14 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   }
   options.what = fmt::format("Marlin experts of {}", gpu.name);
   if (choices_of(rows).size() < 2 || !enough_rows(rows.size(), options)) return std::nullopt;
-  options.fixed.insert(options.fixed.end(), {"gather_loss", "empty_row_loss", "unaligned_slowdown",
-                                             "short_row_bandwidth", "memory_step_us"});
   options.folds = 0;
-  const auto predict = [&](const MoeRow& row, const MoeParameters& p) {
-    return predict_row(row, named_experts(row.shape, gpu, rules), p, gpu);
+  const ExpertsKernel& any = marlin_experts();  // all have the same constants
+  const auto predict = [&](const MoeRow& row, const KernelConstants& p) {
+    return predict_row(row, named_experts(row.shape, gpu, rules), any.parameters(p.block), gpu);
   };
-  const MoeParameters both =
-      fit<MoeParameters>(std::span<const MoeRow>(rows), predict, options, family_of_shape, MoeParameters{}).value;
+  const KernelConstants start{&any, any.defaults()};
+  const MoeParameters both = any.parameters(
+      fit<KernelConstants>(std::span<const MoeRow>(rows), predict, options, family_of_shape, start).value.block);
   return FixedTimes{both.launch_us, both.router_us_per_choice};
 }
 
@@ -183,18 +183,17 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
   const std::string name = fmt::format("{}.{}", kernel.name(), name_of(weights));
   options.what = fmt::format("{} of {} under {}", name, gpu.name, rules.name());
   if (!enough_rows(rows.size(), options)) return std::nullopt;
-  MoeParameters prior = kernel.prior(gpu, weights);
+  MoeParameters prior = kernel.parameters(kernel.assumed(gpu, weights));
   if (times) {
     prior.launch_us = times->launch_us, prior.router_us_per_choice = times->router_us_per_choice;
     options.fixed.insert(options.fixed.end(), {"launch_us", "router_us_per_choice"});
   }
   // A single k cannot separate the router's time from the launches'.
   if (choices_of(rows).size() < 2) options.fixed.emplace_back("router_us_per_choice");
-  const auto price = [&](const MoeRow& row, const MoeParameters& p) { return predict_row(row, kernel, p, gpu); };
   const auto predict = [&](const MoeRow& row, const ConstantsBlock& constants) {
-    return price(row, ExpertsKernel::in(constants)->value);
+    return predict_row(row, kernel, kernel.parameters(constants), gpu);
   };
-  const ConstantsBlock start = ExpertsKernel::block_of({prior, {}});
+  const ConstantsBlock start = kernel.with_parameters(prior);
   FitOptions quick = options;
   quick.folds = 0;
   quick.starts = 1;
@@ -204,7 +203,7 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
   for (int round = 0; untuned_cells && round < (options.kept ? 1 : 4); ++round) {
     const FittedConstants first =
         fit_kernel(kernel, weights, start, std::span<const MoeRow>(rows), predict, quick, family_of_shape);
-    rows = tuned_only(all, kernel, ExpertsKernel::in(held_by(kernel, first))->value, gpu);
+    rows = tuned_only(all, kernel, kernel.parameters(held_by(kernel, first)), gpu);
   }
   FittedConstants fitted =
       fit_kernel(kernel, weights, start, std::span<const MoeRow>(rows), predict, options, family_of_shape);
@@ -269,8 +268,8 @@ Seconds experts_row_time(const MoeRow& row, const ExpertsKernel& kernel, const M
 Seconds experts_row_time(const MoeRow& row, const Machine& machine) {
   if (machine.fidelity == Fidelity::kIdeal) return moe_experts(row.shape, machine).time;
   const ExpertsChoice choice = choose_experts(row.shape, machine);
-  const MoeParameters p =
-      choice.fitted != nullptr ? choice.fitted->value : choice.kernel->prior(*machine.gpu, row.shape.weights);
+  const MoeParameters p = choice.kernel->parameters(
+      choice.constants != nullptr ? *choice.constants : choice.kernel->assumed(*machine.gpu, row.shape.weights));
   ExpertsLoopParameters loop;
   if (const auto* times = experts_loop_of(*choice.kernel)) {
     const auto* measured = machine.efficiency->find(*times, row.shape.weights);

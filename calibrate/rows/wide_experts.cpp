@@ -105,14 +105,14 @@ std::vector<FittedConstants> fit_layouts(const CsvTable& table, const GpuSpec& g
     const KernelOf<ExpertsLoopParameters>* loop = experts_loop_of(kernel);
     if (loop == nullptr) {
       const auto time = [&](const MoeRow& row, const ConstantsBlock& constants) {
-        return experts_row_time(row, kernel, ExpertsKernel::in(constants)->value, {}, gpu);
+        return experts_row_time(row, kernel, kernel.parameters(constants), {}, gpu);
       };
       out.push_back(fit_kernel(kernel, key.second, prior, std::span<const MoeRow>(rows), time, mine, group_of));
       continue;
     }
     const LoopedKernel looped(kernel, *loop);
     const auto time = [&](const MoeRow& row, const ConstantsBlock& constants) {
-      return experts_row_time(row, kernel, ExpertsKernel::in(LoopedKernel::kernel_in(constants))->value,
+      return experts_row_time(row, kernel, kernel.parameters(LoopedKernel::kernel_in(constants)),
                               KernelOf<ExpertsLoopParameters>::in(LoopedKernel::loop_in(constants))->value, gpu);
     };
     const ConstantsBlock start =

@@ -342,9 +342,8 @@ bool is_asked(const KernelRule& rule) {
 ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
-    const auto& kernel = static_cast<const ExpertsKernel&>(*rule.kernel);
-    if (const Fitted<MoeParameters>* fitted = efficiency.find(kernel, weights))
-      return {&kernel, fitted, !is_asked(rule)};
+    if (const ConstantsBlock& block = efficiency.block(*rule.kernel, weights))
+      return {static_cast<const ExpertsKernel*>(rule.kernel), &block, !is_asked(rule)};
   }
   return {};
 }
@@ -381,8 +380,8 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
 
 Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
   const ExpertsChoice choice = choose_experts(shape, machine);
-  if (choice.fitted == nullptr) return {};
-  return {&choice.fitted->record, choice.lent ? choice.kernel->facts().unexplained.lent : 0.0};
+  if (choice.constants == nullptr) return {};
+  return {choice.constants->record, choice.lent ? choice.kernel->facts().unexplained.lent : 0.0};
 }
 
 std::span<const std::string_view> expert_layout_names() {
@@ -420,24 +419,16 @@ Cost expansion(const MoeShape& shape, const Machine& machine) {
 
 /// Constants that stand in from another format, at the rate of the one that runs.
 MoeParameters parameters_of(const ExpertsChoice& choice, const MoeShape& shape, const Machine& machine) {
+  const ExpertsKernel& kernel = *choice.kernel;
   const GpuSpec& gpu = *machine.gpu;
-  if (choice.fitted == nullptr) return choice.kernel->prior(gpu, shape.weights);
+  if (choice.constants == nullptr) return kernel.parameters(kernel.assumed(gpu, shape.weights));
   const auto compute = gpu.compute_dtype(shape.weights, shape.activations);
   for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
-    const ConstantsBlock& block = machine.efficiency->block(*choice.kernel, near);
-    if (near == shape.weights || !compute || ExpertsKernel::in(block) != choice.fitted) continue;
-    return ExpertsKernel::in(carried_for(*choice.kernel, block, *compute, gpu))->value;
+    const ConstantsBlock& block = machine.efficiency->block(kernel, near);
+    if (near == shape.weights || !compute || block.values != choice.constants->values) continue;
+    return kernel.parameters(carried_for(kernel, block, *compute, gpu));
   }
-  return choice.fitted->value;
-}
-
-/// Where the constants of `choice` come from; nothing where they are priors.
-ConstantsBlock block_of(const ExpertsChoice& choice, const Efficiency& efficiency) {
-  for (std::size_t i = 0; choice.fitted != nullptr && i < kDtypeCount; ++i) {
-    const ConstantsBlock& block = efficiency.block(*choice.kernel, static_cast<Dtype>(i));
-    if (block && ExpertsKernel::in(block) == choice.fitted) return block;
-  }
-  return {};
+  return kernel.parameters(*choice.constants);
 }
 
 }  // namespace
@@ -446,7 +437,9 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   if (machine.fidelity == Fidelity::kCalibrated) {
     const ExpertsChoice choice = choose_experts(shape, machine);
     const MoeParameters p = parameters_of(choice, shape, machine);
-    Cost cost = with_sms_to_spare(block_of(choice, *machine.efficiency), *machine.gpu, [&](const GpuSpec& used) {
+    static const ConstantsBlock kNone;
+    const ConstantsBlock& constants = choice.constants != nullptr ? *choice.constants : kNone;
+    Cost cost = with_sms_to_spare(constants, *machine.gpu, [&](const GpuSpec& used) {
       return moe_experts_with(shape, choice.kernel->traits(), p, used);
     });
     if (expands_choices(shape, *machine.gpu)) {

@@ -480,7 +480,8 @@ TEST_CASE("efficiency: a graphics chip takes no decode by tcgen05, and Ampere's 
                          .gated = gated,
                          .weights = weights,
                          .routing = {}};
-    return choose_experts(shape, {.gpu = &spec, .efficiency = &e}).fitted->value.launch_us;
+    const ExpertsChoice choice = choose_experts(shape, {.gpu = &spec, .efficiency = &e});
+    return choice.kernel->parameters(*choice.constants).launch_us;
   };
   // CUTLASS's launches and router go with the release, not with the instructions.
   CHECK(launch(Dtype::kBf16, true) == 5.0);
@@ -492,8 +493,8 @@ TEST_CASE("efficiency: a graphics chip takes no decode by tcgen05, and Ampere's 
 TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads follow the matrix units") {
   const Folder folder;
   const std::string moe = "{bf16: {memory_step_us: 0.5, unaligned_slowdown: 2.5, launch_us: 10}, fp8: {launch_us: 10}}";
-  folder.write("a.yaml",
-               "name: a\nboost_clock: 1000 MHz\n" + kSpec + "efficiency: {vllm: {triton_experts: " + moe + "}}\n");
+  folder.write("a.yaml", "name: a\nboost_clock: 1000 MHz\n" + kSpec +
+                             "efficiency: {vllm: {triton_mma_sync_experts: " + moe + "}}\n");
   std::string faster = kSpec;
   faster.replace(faster.find("100 TFLOP/s"), 3, "400");
   const Efficiency e = load_gpu(parse_config_text("name: x\nboost_clock: 2000 MHz\n" + faster +
@@ -501,11 +502,12 @@ TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads 
                                                   "gpu.yaml"),
                                 "vllm")
                            .efficiency;
-  const MoeParameters& bf16 = e.find(triton_experts(), Dtype::kBf16)->value;
+  const ExpertsKernel& triton = triton_mma_sync_experts();
+  const MoeParameters bf16 = triton.parameters(e.block(triton, Dtype::kBf16));
   CHECK(bf16.launch_us == doctest::Approx(5.0));
   CHECK(bf16.memory_step_us == doctest::Approx(0.5));
   CHECK(bf16.unaligned_slowdown == doctest::Approx(5.0));  // four times the rate at twice the clock
-  CHECK(e.find(triton_experts(), Dtype::kFp8)->value.unaligned_slowdown == 1.0);
+  CHECK(triton.parameters(e.block(triton, Dtype::kFp8)).unaligned_slowdown == 1.0);
 }
 
 TEST_CASE("efficiency: over a chain, the GPU that was measured is named") {
@@ -532,6 +534,8 @@ TEST_CASE("efficiency: mistakes are named with path, line and column") {
   CHECK(error_of("efficiency: {vllm: {cublasl: {}}}\n").starts_with("gpu.yaml:10:21: "));
   CHECK(error_of("efficiency: {vllm: {cublaslt: {bf15: {}}}}\n").starts_with("gpu.yaml:10:32: "));
   CHECK(error_of("efficiency: {vllm: {cublaslt: {bf16: {}, bfloat16: {}}}}\n").starts_with("gpu.yaml:10:42: "));
+  // A constant of another kernel.
+  CHECK(error_of("efficiency: {vllm: {marlin_experts: {int4: {gather_loss: 0.1}}}}\n").starts_with("gpu.yaml:10:45: "));
   CHECK(error_of("efficiency: {vllm: {nccl_all_reduced: {}}}\n").find("all_reduce") != std::string::npos);
 }
 

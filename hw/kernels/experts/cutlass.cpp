@@ -9,12 +9,23 @@ namespace {
 
 using enum TileRule;
 
+struct Constants : ExpertsParameters {
+  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
+};
+/// Of tiles of up to 256 rows.
+struct TallTiles : ExpertsParameters, EmptyRows {
+  static std::span<const Parameter<TallTiles>> fields() {
+    static constexpr auto kFields = joined(kExpertsFields<TallTiles>, kEmptyRowsField<TallTiles>);
+    return kFields;
+  }
+};
+
 /// Before its warm-up CUTLASS runs whatever tactic comes first.
-class Untuned final : public ExpertsKernel {
+class Untuned final : public ExpertsKernelOf<TallTiles> {
  public:
-  using ExpertsKernel::ExpertsKernel;
-  MoeParameters prior(const GpuSpec&, Dtype) const override {
-    MoeParameters p;
+  using ExpertsKernelOf::ExpertsKernelOf;
+  TallTiles prior(const GpuSpec&, Dtype) const override {
+    TallTiles p;
     p.bandwidth_fraction = p.compute_fraction = 0.18, p.tile_us = 7.0;
     return p;
   }
@@ -23,7 +34,8 @@ class Untuned final : public ExpertsKernel {
 }  // namespace
 
 const ExpertsKernel& cutlass_experts() {
-  static const ExpertsKernel kernel(experts_facts("cutlass_experts", "CUTLASS, tuned at warm-up"), {kTuned, 16, 128});
+  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_experts", "CUTLASS, tuned at warm-up"),
+                                                 {kTuned, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_untuned_experts() {
@@ -33,61 +45,62 @@ const ExpertsKernel& cutlass_untuned_experts() {
   return kernel;
 }
 const ExpertsKernel& cutlass_mma_sync_experts() {
-  static const ExpertsKernel kernel(experts_facts("cutlass_mma_sync_experts", "CUTLASS by mma.sync"),
-                                    {kGlobalMean, 8, 64});
+  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_mma_sync_experts", "CUTLASS by mma.sync"),
+                                                 {kGlobalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& cutlass_block_experts() {
-  static const ExpertsKernel kernel(experts_facts("cutlass_block_experts", "CUTLASS, block fp8 on Hopper"),
-                                    {kTuned, 16, 16});
+  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_block_experts", "CUTLASS, block fp8 on Hopper"),
+                                                 {kTuned, 16, 16});
   return kernel;
 }
 const ExpertsKernel& cutlass_nvfp4_experts() {
-  static const ExpertsKernel kernel(experts_facts("cutlass_nvfp4_experts", "CUTLASS, nvfp4"), {kLocalMean, 16, 128});
+  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_nvfp4_experts", "CUTLASS, nvfp4"),
+                                                 {kLocalMean, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_experts() {
-  static const ExpertsKernel kernel(experts_facts("cutlass_ungated_experts", "CUTLASS, experts without a gate"),
-                                    {kTuned, 16, 128});
+  static const ExpertsKernelOf<Constants> kernel(
+      experts_facts("cutlass_ungated_experts", "CUTLASS, experts without a gate"), {kTuned, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_fp8_experts() {
-  static const ExpertsKernel kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("cutlass_ungated_fp8_experts", "CUTLASS on Blackwell, fp8, experts without a gate",
                     &cutlass_ungated_experts()),
       {kLocalMean, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_nvfp4_experts() {
-  static const ExpertsKernel kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("cutlass_ungated_nvfp4_experts", "CUTLASS on Blackwell, nvfp4, experts without a gate"),
       {kLocalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_block_experts() {
-  static const ExpertsKernel kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("flashinfer_cutlass_block_experts", "CUTLASS by FlashInfer, block fp8, a rank of many"),
       {kGlobalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_experts() {
-  static const ExpertsKernel kernel(experts_facts("flashinfer_cutlass_experts", "CUTLASS by FlashInfer, 16 bit"),
-                                    {kTuned, 128, 256});
+  static const ExpertsKernelOf<TallTiles> kernel(
+      experts_facts("flashinfer_cutlass_experts", "CUTLASS by FlashInfer, 16 bit"), {kTuned, 128, 256});
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_nvfp4_experts() {
-  static const ExpertsKernel kernel(experts_facts("flashinfer_cutlass_nvfp4_experts", "CUTLASS by FlashInfer, nvfp4"),
-                                    {kTuned, 8, 128});
+  static const ExpertsKernelOf<Constants> kernel(
+      experts_facts("flashinfer_cutlass_nvfp4_experts", "CUTLASS by FlashInfer, nvfp4"), {kTuned, 8, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_wide_block_experts() {
-  static const ExpertsKernel kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("cutlass_wide_block_experts", "CUTLASS, block fp8, behind an all-to-all"), {kGlobalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& cutlass_wide_nvfp4_experts() {
-  static const ExpertsKernel kernel(experts_facts("cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, behind an all-to-all"),
-                                    {kTuned, 16, 128});
+  static const ExpertsKernelOf<Constants> kernel(
+      experts_facts("cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, behind an all-to-all"), {kTuned, 16, 128});
   return kernel;
 }
 

@@ -10,22 +10,30 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
+struct Constants : ExpertsParameters {
+  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
+};
+/// Launches of a padded layer run ahead of the GPU, or the host is what a benchmark times: no fit moves them.
+struct Contiguous : ExpertsParameters {
+  static std::span<const Parameter<Contiguous>> fields() { return kExpertsFields<Contiguous, true>; }
+};
+
 }  // namespace
 
 const ExpertsKernel& deep_gemm_experts() {
-  static const ExpertsKernel kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("deep_gemm_experts", "DeepGEMM on Blackwell, block fp8", &cutlass_block_experts()),
       {kTwoSizes, 16, 64});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_masked_experts() {
-  static const ExpertsKernel kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, behind DeepEP's low-latency mode"),
       {kTuned, 64, 128, 1.0, kPlaced});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_contiguous_experts() {
-  static const ExpertsKernel kernel(
+  static const ExpertsKernelOf<Contiguous> kernel(
       experts_facts("deep_gemm_contiguous_experts", "DeepGEMM, contiguous, behind DeepEP's normal mode"),
       {kTuned, 128, 128, 1.0, kPadded});
   return kernel;

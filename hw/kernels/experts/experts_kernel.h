@@ -1,10 +1,12 @@
 #pragma once
 // Kernels of routed experts: one form, docs/equations-moe.md. What differs is in the files beside this one.
 
-#include <span>
-#include <vector>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "hw/kernel_of.h"
+#include "hw/kernels/experts/experts_parameters.h"
 #include "hw/kernels/moe.h"
 
 namespace roofcast {
@@ -40,40 +42,50 @@ struct ExpertTraits {
   bool gathers = false;  ///< the first product reads its rows where the tokens lie
 };
 
-struct MoeParameters {
-  double launch_us = 20.0;
-  double launch_us_per_expert = 0.02;
-  double ns_per_assignment = 0.5;
-  double bandwidth_fraction = 0.88;
-  double compute_fraction = 0.9;
-  double activation_passes = 1.0;
-  double tile_overhead_rows = 15.0;
-  double tile_us = 1.2;
-  double expert_map_us = 0.0;
-  double router_us_per_choice = 0.0;
-  double gather_loss = 0.0;
-  double empty_row_loss = 0.0;
-  double unaligned_slowdown = 1.0;
-  double short_row_bandwidth = 1.0;
-  double memory_step_us = 0.0;
-  static std::span<const Parameter<MoeParameters>> fields();
-};
-
-class ExpertsKernel : public KernelOf<MoeParameters> {
+class ExpertsKernel : public Kernel {
  public:
   ExpertsKernel(const KernelFacts& facts, const ExpertTraits& traits)
-      : KernelOf(KernelKind::kExperts, facts), traits_(traits) {}
+      : Kernel(KernelKind::kExperts, facts), traits_(traits) {}
   const ExpertTraits& traits() const { return traits_; }
-  /// Constants of what the kernel does not do are held.
-  std::vector<FieldFacts> fields() const override;
-
- protected:
-  /// Does the kernel do what this constant stands for?
-  virtual bool has(double MoeParameters::*constant) const;
-  void follow(MoeParameters& p, const CarryOverCase& to) const override;
+  virtual MoeParameters parameters(const ConstantsBlock& constants) const = 0;
+  /// These constants, limited to those that the kernel has.
+  virtual ConstantsBlock with_parameters(const MoeParameters& values, FitRecord record = {}) const = 0;
 
  private:
   ExpertTraits traits_;
+};
+
+/// How the constants of every kernel carry over to another GPU, beyond their own rules.
+void follow_chip(ExpertsParameters& p, const CarryOverCase& to);
+
+/// A kernel whose constants are a P: ExpertsParameters and those of the further parts that the kernel has.
+template <class P>
+class ExpertsKernelOf : public KernelOf<P, ExpertsKernel> {
+ public:
+  using KernelOf<P, ExpertsKernel>::KernelOf;
+  MoeParameters parameters(const ConstantsBlock& constants) const final {
+    MoeParameters out;
+    copy_parts<ExpertsParameters, GatheredRows, EmptyRows, ShortRows>(this->in(constants)->value, out);
+    return out;
+  }
+  ConstantsBlock with_parameters(const MoeParameters& values, FitRecord record) const final {
+    Fitted<P> fitted{{}, std::move(record)};
+    copy_parts<ExpertsParameters, GatheredRows, EmptyRows, ShortRows>(values, fitted.value);
+    return this->block_of(std::move(fitted));
+  }
+
+ protected:
+  void follow(P& p, const CarryOverCase& to) const override { follow_chip(p, to); }
+
+ private:
+  template <class... Parts, class From, class To>
+  static void copy_parts(const From& from, To& to) {
+    const auto copy = [&]<class Part>(const Part*) {
+      if constexpr (std::is_base_of_v<Part, From> && std::is_base_of_v<Part, To>)
+        static_cast<Part&>(to) = static_cast<const Part&>(from);
+    };
+    (copy(static_cast<const Parts*>(nullptr)), ...);
+  }
 };
 
 /// What the table says of a kernel of experts.
@@ -117,8 +129,8 @@ const ExpertsKernel& trtllm_gen_latency_experts();
 /// weights, else in the nearest format.
 struct ExpertsChoice {
   const ExpertsKernel* kernel = nullptr;
-  const Fitted<MoeParameters>* fitted = nullptr;  ///< null: nothing was measured, the prior holds
-  bool lent = false;                              ///< they are of another kernel or format than asked for
+  const ConstantsBlock* constants = nullptr;  ///< null: nothing was measured, the prior holds
+  bool lent = false;                          ///< they are of another kernel or format than asked for
 };
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine);
 /// The kernel that the rules name, measured or not.

@@ -12,64 +12,88 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-/// vLLM's fused_moe. Its first product gathers its rows, and reads rows whose inner dimension is not a multiple of 16
-/// element by element.
-class FusedMoe : public ExpertsKernel {
+struct Constants : ExpertsParameters {
+  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
+};
+/// vLLM's fused_moe.
+struct Gathering : ExpertsParameters, GatheredRows {
+  static std::span<const Parameter<Gathering>> fields();
+};
+/// Its default tiles for mma.sync.
+struct Shipped : ExpertsParameters, GatheredRows, ShortRows {
+  static std::span<const Parameter<Shipped>> fields();
+};
+
+template <class P>
+constexpr std::array<Parameter<P>, 2> kGatheringFields{{
+    {"gather_loss", &P::gather_loss, 0.0, 2.0, Transfer::kKept,
+     "more of tiles that wait for rows which they gather from no L2 (Triton)"},
+    {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0, Transfer::kKept,
+     "slowdown of a product whose inner dimension is not a multiple of 16 (Triton)"},
+}};
+
+std::span<const Parameter<Gathering>> Gathering::fields() {
+  static constexpr auto kFields = joined(kExpertsFields<Gathering>, kGatheringFields<Gathering>);
+  return kFields;
+}
+std::span<const Parameter<Shipped>> Shipped::fields() {
+  using P = Shipped;
+  static constexpr auto kFields = joined(
+      kExpertsFields<P>, kGatheringFields<P>,
+      std::array<Parameter<P>, 2>{{
+          {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0, Transfer::kKept,
+           "of the bandwidth, where tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
+          {"memory_step_us", &P::memory_step_us, 0.0, 4.0, Transfer::kKept,
+           "latency of one step of the inner dimension (the same tiles)"},
+      }});
+  return kFields;
+}
+
+/// What an SM of an H100 or H200 is left with in products that Triton reads element by element: 7.5 TFLOP/s over the
+/// slowdown of 4.9-5.0 fitted there. Instructions bound it, not matrix units, and so they do elsewhere.
+constexpr double kUnalignedFlopsPerSm = 1.5e12;
+
+template <class P>
+class FusedMoe : public ExpertsKernelOf<P> {
  public:
-  using ExpertsKernel::ExpertsKernel;
-  MoeParameters prior(const GpuSpec& gpu, Dtype) const override {
-    MoeParameters p;
+  using ExpertsKernelOf<P>::ExpertsKernelOf;
+  P prior(const GpuSpec& gpu, Dtype) const override {
+    P p;
     const double per_sm = gpu.peak(Dtype::kBf16).base() / gpu.sm_count;
     p.unaligned_slowdown = std::clamp(per_sm / kUnalignedFlopsPerSm, 1.0, 10.0);
     return p;
   }
 
- protected:
-  bool has(double MoeParameters::*constant) const override {
-    return constant == &MoeParameters::gather_loss || constant == &MoeParameters::unaligned_slowdown ||
-           ExpertsKernel::has(constant);
-  }
+ private:
   /// Loads of single elements take instructions, as many a cycle everywhere: the faster the matrix units, the more the
   /// kernel loses by them. 1: it was measured without.
-  void follow(MoeParameters& p, const CarryOverCase& to) const override {
+  void follow(P& p, const CarryOverCase& to) const override {
     if (p.unaligned_slowdown > 1.0)
       p.unaligned_slowdown = std::clamp(p.unaligned_slowdown * to.ratios.operations, 1.0, 10.0);
-    ExpertsKernel::follow(p, to);
+    follow_chip(p, to);
   }
-
- private:
-  /// What an SM of an H100 or H200 is left with in products that Triton reads element by element: 7.5 TFLOP/s over the
-  /// slowdown of 4.9-5.0 fitted there. Instructions bound it, not matrix units, and so they do elsewhere.
-  static constexpr double kUnalignedFlopsPerSm = 1.5e12;
 };
 
-/// vLLM's default tiles for mma.sync, which read their weights in rows of 64 bytes.
-class ShippedTiles final : public FusedMoe {
+class ShippedTiles final : public FusedMoe<Shipped> {
  public:
   using FusedMoe::FusedMoe;
-  MoeParameters prior(const GpuSpec& gpu, Dtype weights) const override {
-    MoeParameters p = FusedMoe::prior(gpu, weights);
+  Shipped prior(const GpuSpec& gpu, Dtype weights) const override {
+    Shipped p = FusedMoe::prior(gpu, weights);
     p.short_row_bandwidth = 0.7, p.memory_step_us = 0.5;
     return p;
-  }
-
- private:
-  bool has(double MoeParameters::*constant) const override {
-    return constant == &MoeParameters::short_row_bandwidth || constant == &MoeParameters::memory_step_us ||
-           FusedMoe::has(constant);
   }
 };
 
 }  // namespace
 
 const ExpertsKernel& triton_experts() {
-  static const FusedMoe kernel(experts_facts("triton_experts", "Triton, 16 bit"),
-                               {kLocalMean, 8, 128, 1.0, kAll, true});
+  static const FusedMoe<Gathering> kernel(experts_facts("triton_experts", "Triton, 16 bit"),
+                                          {kLocalMean, 8, 128, 1.0, kAll, true});
   return kernel;
 }
 const ExpertsKernel& triton_block_experts() {
-  static const FusedMoe kernel(experts_facts("triton_block_experts", "Triton, block fp8"),
-                               {kTwoSizes, 16, 64, 1.0, kLocal, true});
+  static const FusedMoe<Gathering> kernel(experts_facts("triton_block_experts", "Triton, block fp8"),
+                                          {kTwoSizes, 16, 64, 1.0, kLocal, true});
   return kernel;
 }
 const ExpertsKernel& triton_mma_sync_experts() {
@@ -78,13 +102,13 @@ const ExpertsKernel& triton_mma_sync_experts() {
   return kernel;
 }
 const ExpertsKernel& oai_triton_experts() {
-  static const ExpertsKernel kernel(experts_facts("oai_triton_experts", "OpenAI's Triton kernels, mxfp4"),
-                                    {kLocalMean, 8, 128});
+  static const ExpertsKernelOf<Constants> kernel(experts_facts("oai_triton_experts", "OpenAI's Triton kernels, mxfp4"),
+                                                 {kLocalMean, 8, 128});
   return kernel;
 }
 const ExpertsKernel& rocm_experts() {
-  static const ExpertsKernel kernel(experts_facts("rocm_experts", "vLLM's Triton kernels on ROCm in 2024"),
-                                    {kLocalMean, 8, 128, 1.0, kAll});
+  static const ExpertsKernelOf<Constants> kernel(experts_facts("rocm_experts", "vLLM's Triton kernels on ROCm in 2024"),
+                                                 {kLocalMean, 8, 128, 1.0, kAll});
   return kernel;
 }
 

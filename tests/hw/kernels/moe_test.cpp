@@ -152,16 +152,16 @@ TEST_CASE("moe: tensor and expert parallelism cut the work of a GPU") {
 TEST_CASE("moe: worked time with plain constants") {
   const GpuSpec gpu = round_gpu();
   MoeParameters p;
-  p = {.launch_us = 10,
-       .launch_us_per_expert = 1,
-       .ns_per_assignment = 1000,
-       .bandwidth_fraction = 1,
-       .compute_fraction = 1,
-       .activation_passes = 1,
-       .tile_overhead_rows = 0,
-       .tile_us = 0,
-       .expert_map_us = 0,
-       .router_us_per_choice = 1};
+  static_cast<ExpertsParameters&>(p) = {.launch_us = 10,
+                                        .launch_us_per_expert = 1,
+                                        .ns_per_assignment = 1000,
+                                        .bandwidth_fraction = 1,
+                                        .compute_fraction = 1,
+                                        .activation_passes = 1,
+                                        .tile_overhead_rows = 0,
+                                        .tile_us = 0,
+                                        .expert_map_us = 0,
+                                        .router_us_per_choice = 1};
   const Cost cost = moe_experts_with(mixtral(4), {TileRule::kLocalMean, 64, 64}, p, gpu);
   // fixed   = 10 + 8 experts x 1 + 8 assignments x 1 + 2 choices x 1                            = 28 us
   // shuffle = 8 x (4096 x 4 + 14336 x 6 + 2 x 4096) + 4 x 4 x 4096 B = 950 272 B in L2 at 100 x 48 GB/s = 0.19797 us
@@ -220,24 +220,59 @@ TEST_CASE("moe: of the kernels that the rules name, the first that was measured 
   Efficiency efficiency("trtllm");
   MoeParameters slow;
   slow.launch_us = 100;
-  efficiency.put(cutlass_experts(), Dtype::kBf16, {});
-  efficiency.put(cutlass_ungated_experts(), Dtype::kBf16, {.value = slow, .record = {}});
+  efficiency.put_block(cutlass_experts(), Dtype::kBf16, cutlass_experts().defaults());
+  efficiency.put_block(cutlass_ungated_experts(), Dtype::kBf16, cutlass_ungated_experts().with_parameters(slow));
   const auto choice = [&](const MoeShape& shape) {
     return choose_experts(shape, {.gpu = &gpu, .efficiency = &efficiency});
+  };
+  const auto launch_us = [](const ExpertsChoice& chosen) {
+    return chosen.kernel->parameters(*chosen.constants).launch_us;
   };
   MoeShape shape{.tokens = 1, .hidden = 256, .inter = 256, .top_k = 1, .experts = 8, .routing = kEven};
   CHECK(choice(shape).kernel->name() == "cutlass_experts");
   CHECK_FALSE(choice(shape).lent);
   shape.gated = false;
-  CHECK(choice(shape).fitted->value.launch_us == 100);
+  CHECK(launch_us(choice(shape)) == 100);
   shape.gated = true;
   shape.weights = shape.activations = Dtype::kFp8;  // not measured: the 16-bit kernel's constants
-  CHECK(choice(shape).fitted->value.launch_us < 50);
+  CHECK(launch_us(choice(shape)) < 50);
   CHECK(choice(shape).lent);
   shape.asked = AskedExperts::kLowLatency;  // which TensorRT-LLM has for two formats
   shape.weights = shape.activations = Dtype::kBf16;
   CHECK(choice(shape).kernel->name() == "cutlass_experts");
   CHECK(choice(shape).lent);
+}
+
+TEST_CASE("moe: a kernel takes the constants of what it does alone") {
+  MoeParameters all;
+  all.launch_us = 7.0;
+  all.gather_loss = 0.5, all.unaligned_slowdown = 4.0;
+  all.empty_row_loss = 1.5;
+  all.short_row_bandwidth = 0.6, all.memory_step_us = 0.3;
+  const auto kept = [&](const ExpertsKernel& kernel) { return kernel.parameters(kernel.with_parameters(all)); };
+  const MoeParameters marlin = kept(marlin_experts());
+  CHECK(marlin.launch_us == 7.0);
+  CHECK(marlin.gather_loss == 0.0);
+  CHECK(marlin.unaligned_slowdown == 1.0);
+  CHECK(marlin.empty_row_loss == 0.0);
+  CHECK(marlin.short_row_bandwidth == 1.0);
+  CHECK(marlin.memory_step_us == 0.0);
+  const MoeParameters triton = kept(triton_experts());
+  CHECK(triton.gather_loss == 0.5);
+  CHECK(triton.unaligned_slowdown == 4.0);
+  CHECK(triton.short_row_bandwidth == 1.0);
+  const MoeParameters shipped = kept(triton_mma_sync_experts());
+  CHECK(shipped.gather_loss == 0.5);
+  CHECK(shipped.short_row_bandwidth == 0.6);
+  CHECK(shipped.memory_step_us == 0.3);
+  CHECK(shipped.empty_row_loss == 0.0);
+  CHECK(kept(flashinfer_cutlass_experts()).empty_row_loss == 1.5);
+  // A kernel that takes Triton's constants does not read its rows element by element.
+  const ExpertsKernel& lender = triton_experts();
+  const ExpertsKernel& generated = trtllm_gen_bf16_experts();
+  const MoeParameters lent = generated.parameters(generated.borrowed(lender, lender.with_parameters(all)));
+  CHECK(lent.launch_us == 7.0);
+  CHECK(lent.unaligned_slowdown == 1.0);
 }
 
 TEST_CASE("moe: no tokens, no time") {
@@ -417,14 +452,14 @@ TEST_CASE("moe: copies are given one by one to the expert with the most a copy")
 TEST_CASE("moe: behind an all-to-all a rank prices what it was sent") {
   const GpuSpec gpu = round_gpu();
   MoeParameters p;
-  p = {.launch_us = 0,
-       .launch_us_per_expert = 0,
-       .ns_per_assignment = 0,
-       .bandwidth_fraction = 1,
-       .compute_fraction = 1,
-       .activation_passes = 1,
-       .tile_overhead_rows = 0,
-       .tile_us = 0};
+  static_cast<ExpertsParameters&>(p) = {.launch_us = 0,
+                                        .launch_us_per_expert = 0,
+                                        .ns_per_assignment = 0,
+                                        .bandwidth_fraction = 1,
+                                        .compute_fraction = 1,
+                                        .activation_passes = 1,
+                                        .tile_overhead_rows = 0,
+                                        .tile_us = 0};
   // 4096 tokens, 8 of 256 experts each, 1024 x 512, 64 ranks: 4 experts a rank with 128 tokens each.
   MoeShape shape{.tokens = 4096, .hidden = 1024, .inter = 512, .top_k = 8, .experts = 256, .ep = 64, .routing = kEven};
   shape.routing = kEven;

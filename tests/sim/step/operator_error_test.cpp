@@ -64,11 +64,10 @@ TEST_CASE("operator error: constants lent by another format leave more unexplain
   product.weights = product.activations = Dtype::kInt8;  // no int8 was measured
   CHECK(sd(product) > 0.2);
   MoeShape experts{.tokens = 8, .hidden = 64, .inter = 64, .top_k = 2, .experts = 8, .routing = {}};
-  CHECK(sd(experts) == e.find(triton_experts(), Dtype::kBf16)->record.discrepancy);
+  CHECK(sd(experts) == e.block(triton_experts(), Dtype::kBf16).record->discrepancy);
   experts.weights = experts.activations = Dtype::kFp8Block;
   experts.ep = 8;  // a kernel of its own
-  const auto* parallel = e.find(flashinfer_cutlass_block_experts(), Dtype::kFp8Block);
-  CHECK(sd(experts) == parallel->record.discrepancy);
+  CHECK(sd(experts) == e.block(flashinfer_cutlass_block_experts(), Dtype::kFp8Block).record->discrepancy);
   experts.weights = experts.activations = Dtype::kInt8;
   CHECK(sd(experts) > 0.5);
 }

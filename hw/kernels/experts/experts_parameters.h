@@ -1,0 +1,67 @@
+#pragma once
+// The constants of kernels of routed experts: a kernel puts its own together from these parts.
+
+#include <array>
+
+#include "hw/parameters.h"
+
+namespace roofcast {
+
+/// The constants that every kernel of experts has.
+struct ExpertsParameters {
+  double launch_us = 20.0;
+  double launch_us_per_expert = 0.02;
+  double ns_per_assignment = 0.5;
+  double bandwidth_fraction = 0.88;
+  double compute_fraction = 0.9;
+  double activation_passes = 1.0;
+  double tile_overhead_rows = 15.0;
+  double tile_us = 1.2;
+  double expert_map_us = 0.0;
+  double router_us_per_choice = 0.0;
+};
+/// The list of every kernel's fields begins with these. `kHeld`: the launch is a fact that no fit moves.
+template <class P, bool kHeld = false>
+inline constexpr std::array<Parameter<P>, 10> kExpertsFields{{
+    {"launch_us", &P::launch_us, 0.0, 120.0, Transfer::kCycles, "launches, routing and sorting of one layer", kHeld},
+    {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, Transfer::kCycles,
+     "pointers and offsets of each local expert"},
+    {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, Transfer::kCycles,
+     "sorting and permuting one (token, expert) pair"},
+    {"bandwidth_fraction", &P::bandwidth_fraction, 0.04, 1.0, Transfer::kMemoryShare,
+     "share of the memory bandwidth that the products reach"},
+    {"compute_fraction", &P::compute_fraction, 0.03, 1.0, Transfer::kKept,
+     "share of the peak that endless tiles reach"},
+    {"activation_passes", &P::activation_passes, 0.2, 6.0, Transfer::kKept,
+     "times the activations' traffic goes through memory"},
+    {"tile_overhead_rows", &P::tile_overhead_rows, 0.0, 200.0, Transfer::kKept, "rows whose time every tile loses"},
+    {"tile_us", &P::tile_us, 0.0, 20.0, Transfer::kCycles, "prologue and epilogue of a tile"},
+    {"expert_map_us", &P::expert_map_us, 0.0, 60.0, Transfer::kCycles,
+     "mapping experts to ranks, under expert parallelism alone"},
+    {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, Transfer::kCycles,
+     "the router, for each of the top k"},
+}};
+/// Of kernels whose first product reads its rows where the tokens lie, and rows of odd lengths element by element.
+struct GatheredRows {
+  double gather_loss = 0.0;
+  double unaligned_slowdown = 1.0;
+};
+/// Of kernels with tiles of up to 256 rows.
+struct EmptyRows {
+  double empty_row_loss = 0.0;
+};
+template <class P>
+inline constexpr std::array<Parameter<P>, 1> kEmptyRowsField{{
+    {"empty_row_loss", &P::empty_row_loss, 0.0, 2.0, Transfer::kKept,
+     "more of a tile's row beyond its expert's tokens than of a full one (tiles of up to 256 rows)"},
+}};
+/// Of kernels whose tiles read their weights in rows of 64 bytes.
+struct ShortRows {
+  double short_row_bandwidth = 1.0;
+  double memory_step_us = 0.0;
+};
+
+/// What the form computes with. Constants that a kernel lacks have their defaults, which change nothing.
+struct MoeParameters : ExpertsParameters, GatheredRows, EmptyRows, ShortRows {};
+
+}  // namespace roofcast
