@@ -3,8 +3,9 @@
 
 namespace roofcast {
 
-/// sqrt(x^2 + y^2). Each operation is rounded as IEEE 754 says, so the result is the same on every processor;
-/// std::hypot's last digit is not (glibc 2.36 computes it with fused operations on arm64 alone).
+/// sqrt(x^2 + y^2). Each operation is rounded as IEEE 754 says, so the result is the same on every processor.
+/// std::hypot's last digit is not: glibc from 2.35 on has two formulas, one with fused operations for processors that
+/// always have them, such as arm64, and one without (sysdeps/ieee754/dbl-64/e_hypot.c, kernel, __FP_FAST_FMA).
 inline double root_sum_of_squares(double x, double y) { return std::sqrt(x * x + y * y); }
 
 }  // namespace roofcast
