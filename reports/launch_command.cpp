@@ -286,15 +286,22 @@ Words sglang_modules(const AdapterSpec& a) {
   return modules;
 }
 
+/// Tokens of a chunk of one copy. SGLang does not start unless they are whole pages ("chunked_prefill_size must be
+/// divisible by page_size", python/sglang/srt/server_args.py, after it has divided the flag's value by the copies),
+/// so they are rounded down: a longer chunk might not fit the memory that the forecast found.
+int sglang_chunk(const EngineSpec& e) {
+  const int page = std::max(1, e.block_size);
+  return std::max(page, e.max_num_batched_tokens / page * page);
+}
+
 void add_sglang_settings(const Launch& l, Words& w) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
   const std::int64_t copies = l.d.sharding.attention_dp;  // both of all copies, which SGLang parts
-  const std::string tokens = std::to_string(copies * e.max_num_batched_tokens);
   add(w, {"--max-running-requests", std::to_string(copies * e.max_num_seqs)});
   if (e.chunked_prefill) {
-    add(w, {"--chunked-prefill-size", tokens});
+    add(w, {"--chunked-prefill-size", std::to_string(copies * sglang_chunk(e))});
   } else {
-    add(w, {"--chunked-prefill-size", "-1", "--max-prefill-tokens", tokens});
+    add(w, {"--chunked-prefill-size", "-1", "--max-prefill-tokens", std::to_string(copies * e.max_num_batched_tokens)});
   }
   const auto told = [&](std::string_view key) { return l.has_flag("sglang", key); };
   if (e.kv_offload > Bytes(0) && told("kv_offload"))  // of a rank
@@ -579,6 +586,12 @@ void comment_settings(LaunchPlan& plan, const Launch& l, const std::string& engi
   }
   if (engine == "sglang" && l.d.engine.kv_offload > Bytes(0) && l.d.engine.kv_offload <= planned(l.d))
     plan.comments.emplace_back("SGLang refuses to start where the host's cache is not larger than the GPU's");
+  const EngineSpec& e = l.d.engine;
+  if (const int chunk = sglang_chunk(e); engine == "sglang" && e.chunked_prefill && chunk != e.max_num_batched_tokens)
+    plan.comments.push_back(fmt::format(
+        "{}chunks of {} tokens, not the forecast's {}: they must be a multiple of SGLang's pages of {} tokens",
+        l.role == Role::kWhole ? "" : fmt::format("{}: ", name_of(l.role)), chunk, e.max_num_batched_tokens,
+        e.block_size));
 }
 
 /// TensorRT-LLM's options are named anew by nearly every release before 1.0: use_cuda_graph and

@@ -82,6 +82,7 @@ nlohmann::ordered_json price_json(const PriceQuote* quote) {
           {"region", p.region},
           {"date", p.date},
           {"source", p.source},
+          {"checked", p.checked},
           {"gpus_per_host", p.host}};
 }
 

@@ -26,7 +26,7 @@ inline constexpr auto kLoad = keys("duration", "completed", "failed", "request_t
 /// What was asked: fidelity, document, and of an estimate its batch and lengths.
 inline constexpr auto kQuestion = keys("question");
 inline constexpr auto kPrice =
-    keys("usd_per_gpu_hour", "tier", "provider", "region", "date", "source", "gpus_per_host");
+    keys("usd_per_gpu_hour", "tier", "provider", "region", "date", "source", "checked", "gpus_per_host");
 inline constexpr auto kTokenPrices =
     keys("usd_per_million_input_tokens", "usd_per_million_cached_input_tokens", "usd_per_million_total_tokens");
 

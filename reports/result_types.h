@@ -32,7 +32,7 @@ inline constexpr auto kTexts = all<Type::kText>(
     "left_out", "remark", "services[].layout", "services[].formats", "binding_limits[].limit");
 inline constexpr auto kFlags =
     all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated",
-                     "constants[].stated", "complete", "fleet_found", "proven_cheapest");
+                     "constants[].stated", "complete", "checked", "fleet_found", "proven_cheapest");
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",

@@ -17,6 +17,7 @@ inline constexpr auto kServiceFleet =
          "load", "load_unit", "probability", "usd_per_hour", "usd_per_hour_alone");
 inline constexpr auto kBought =
     keys("gpu", "tier", "provider", "date", "usd_per_gpu_hour", "gpus_per_instance", "gpus", "paid_gpus", "available");
+inline constexpr auto kBoughtAt = keys("checked");
 inline constexpr auto kSharedInstance = keys("gpu", "gpus_per_instance", "services");
 inline constexpr auto kBindingLimit = keys("limit", "gpus", "usd_per_hour");
 inline constexpr auto kServicesStage = keys("month", "gpus", "paid_gpus", "usd_per_hour", "beyond");
@@ -25,6 +26,7 @@ inline constexpr std::array kServicesGroups{KeyGroup{"", kServices},
                                             KeyGroup{"services[].", kService},
                                             KeyGroup{"services[].", kServiceFleet, Presence::kTogether},
                                             KeyGroup{"bought[].", kBought},
+                                            KeyGroup{"bought[].", kBoughtAt, Presence::kSometimes},
                                             KeyGroup{"shared_instances[].", kSharedInstance, Presence::kTogether},
                                             KeyGroup{"binding_limits[].", kBindingLimit, Presence::kTogether},
                                             KeyGroup{"growth[].", kServicesStage, Presence::kTogether},

@@ -14,6 +14,7 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 #include "reports/verdict.h"
+#include "sim/plan/prices.h"
 
 namespace roofcast::reports {
 namespace {
@@ -128,11 +129,9 @@ VerdictTable pools_table(const ServicesAnswer& a) {
                      .rows = {},
                      .words = 1};
   for (const PoolUse& use : a.pools) {
-    std::string of = use.quote.tier;
-    for (const std::string* part : {&use.quote.provider, &use.quote.date}) of += part->empty() ? "" : ", " + *part;
     table.rows.push_back({use.pool.gpu, std::to_string(use.gpus), std::to_string(use.paid_gpus),
                           use.available ? std::to_string(*use.available) : "-", usd(use.pool.usd_per_gpu_hour),
-                          std::to_string(use.pool.host), of});
+                          std::to_string(use.pool.host), offer_words(use.quote)});
   }
   return table;
 }
@@ -291,6 +290,7 @@ Json pools_json(const ServicesAnswer& a) {
                    {"tier", use.quote.tier},
                    {"provider", use.quote.provider},
                    {"date", use.quote.date},
+                   {"checked", use.quote.checked},
                    {"usd_per_gpu_hour", use.pool.usd_per_gpu_hour},
                    {"gpus_per_instance", use.pool.host},
                    {"gpus", use.gpus},

@@ -275,7 +275,7 @@ window.Planner = (function () {
       box.replaceChildren(
         el("h2", { id: "plan-title" }, w.gpus + " × " + w.gpu, el("small", {}, w.model + " on " + layout(w) + ", " + format(w.precision) + ", " + w.engine + " " + w.engine_version)),
         el("div", { class: "kpis" },
-          fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money((w.usd_per_hour ?? NaN) * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : ""), { id: "plan-usd", w, of: (d) => d.usd_per_hour ?? NaN }),
+          fact("Cost of the fleet", [money(w.usd_per_hour), small("USD/h")], money((w.usd_per_hour ?? NaN) * 730) + " USD a month, " + w.price.tier.replace("_", " ") + (w.price.provider ? " at " + w.price.provider : "") + (w.price.checked === false ? ", unchecked list" : ""), { id: "plan-usd", w, of: (d) => d.usd_per_hour ?? NaN }),
           fact("All objectives met", w.probability === null ? "–" : [digits(100 * w.probability), small("%")], w.probability === null ? "not judged" : "probability, over " + plan.draws + " draws", { w, of: (d) => 100 * (d.probability ?? NaN), write: (v) => digits(v) + " %" }),
           fact("1 M output tokens", [money(w.usd_per_million_output_tokens), small("USD")], money(w.usd_per_million_input_tokens) + " USD per million input tokens", { w, of: (d) => d.usd_per_million_output_tokens ?? NaN }),
           fact("Load", [digits(w.load), small(unit)], held ? "holds " + digits(held) + (plan.load_held_per_replica ? " a replica" : "") : "", { w, of: (d) => (pinned.plan.load_unit === unit ? d.load : NaN) }),

@@ -69,7 +69,8 @@ std::vector<PriceOffer> read_offers() {
                               .provider = in.text("name"),
                               .region = in.text("region"),
                               .date = in.text("date"),
-                              .source = in.text("source")};
+                              .source = in.text("source"),
+                              .checked = in.boolean("checked", true)};
     in.ignore("usd_per_kwh");
     for (const ConfigTree& offer : in.list("offers")) offers.push_back(parse_offer(ConfigReader(offer), provider));
     in.finish();
@@ -291,11 +292,16 @@ std::vector<Bill> bills_worth_sharing(const Deployment& d, const Deployment* pre
   return out;
 }
 
+std::string offer_words(const PriceQuote& quote) {
+  std::string out = quote.tier;
+  for (const std::string* part : {&quote.provider, &quote.date}) out += part->empty() ? "" : ", " + *part;
+  return out + (quote.checked ? "" : ", unchecked list");
+}
+
 std::string price_line(const Deployment& d, const PriceQuote* quote) {
   if (quote == nullptr) return fmt::format("no on-demand price of {} is known", d.gpu.name);
-  std::string out = fmt::format("{:.2f} USD/h per GPU ({}", quote->per_gpu.value, quote->tier);
-  for (const std::string* part : {&quote->provider, &quote->date}) out += part->empty() ? "" : ", " + *part;
-  return out + (quote->host > 1 ? fmt::format(", in instances of {})", quote->host) : ")");
+  return fmt::format("{:.2f} USD/h per GPU ({}{})", quote->per_gpu.value, offer_words(*quote),
+                     quote->host > 1 ? fmt::format(", in instances of {}", quote->host) : "");
 }
 
 std::string bill_line(const Deployment& d, const Deployment* prefill, const Bill& bill) {

@@ -84,6 +84,8 @@ Bill cheapest_bill(const Deployment& deployment, int replicas);
 /// cost less than it.
 std::vector<Bill> bills_worth_sharing(const Deployment& deployment, const Deployment* prefill, const FleetSpan& span);
 
+/// "on_demand, runpod, 2026-05-22"; ", unchecked list" where nobody looked at the provider's own list.
+std::string offer_words(const PriceQuote& quote);
 /// "2.69 USD/h per GPU (on_demand, runpod, 2026-05-22)". `quote`: null where no price is known.
 std::string price_line(const Deployment& deployment, const PriceQuote* quote);
 /// ... of a fleet; both roles' where they differ.

@@ -9,6 +9,7 @@ namespace roofcast {
 struct PriceQuote {
   std::string tier = {};  ///< on_demand, reserved_1y, reserved_3y, spot, owned; given: the user's own
   std::string provider = {}, region = {}, date = {}, source = {};
+  bool checked = true;  ///< against the provider's own list, or its copy
   UsdPerHour per_gpu{};
   int host = 1;  ///< GPUs of one instance
   bool operator==(const PriceQuote&) const = default;

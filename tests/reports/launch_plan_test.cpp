@@ -343,6 +343,17 @@ TEST_CASE("launch plan: what each engine is told of its cache, its queue and its
   CHECK(contains(text("{name: trtllm, postprocess_workers: 4}"), "num_postprocess_workers: 4\n"));
   CHECK(
       contains(text("{name: sglang, chunked_prefill: false}"), "--chunked-prefill-size -1 --max-prefill-tokens 8192"));
+  // 1000 tokens are 15 whole pages of 64: SGLang asserts that a chunk is a multiple of a page.
+  const std::string paged = text("{name: sglang, block_size: 64, max_num_batched_tokens: 1000}");
+  CHECK(contains(paged, "--chunked-prefill-size 960 "));
+  CHECK(contains(paged, "--page-size 64"));
+  CHECK(contains(paged,
+                 "# chunks of 960 tokens, not the forecast's 1000: they must be a multiple of SGLang's pages of 64"));
+  const std::string whole = text("{name: sglang, block_size: 64, max_num_batched_tokens: 1024}");
+  CHECK(contains(whole, "--chunked-prefill-size 1024 "));
+  CHECK_FALSE(contains(whole, "# chunks of"));
+  CHECK(contains(text("{name: sglang, block_size: 64, max_num_batched_tokens: 40}"), "--chunked-prefill-size 64 "));
+  CHECK(contains(text("{name: sglang, max_num_batched_tokens: 1000}"), "--chunked-prefill-size 1000 "));  // pages of 1
   CHECK(contains(text("vllm", "policy: priority"), "--scheduling-policy priority"));
   CHECK(contains(text("sglang", "max_queue: 9"), "--max-queued-requests 9 "));
   CHECK(contains(text("vllm", "max_queue: 9"), "# not set: max_queue: 9 (the forecast assumes it; no flag of vllm "));

@@ -105,6 +105,19 @@ TEST_CASE("prices: tier, provider, own price, own machine") {
   CHECK(owned.offers.front().tier == "owned");
 }
 
+TEST_CASE("prices: a price that nobody checked against its provider says so wherever it is printed") {
+  // TensorWave's list is from a research note; an MI325X is on demand there alone. Nebius' list is its own.
+  const Deployment noted = deployment("gpu: mi325x\nprice: {tier: on_demand, provider: tensorwave}");
+  const PriceQuote* quote = cheapest_bill(noted, 1).decode.quote;
+  CHECK_FALSE(quote->checked);
+  CHECK(offer_words(*quote) == "on_demand, tensorwave, 2026-05-18, unchecked list");
+  CHECK(price_line(noted, quote) ==
+        "1.95 USD/h per GPU (on_demand, tensorwave, 2026-05-18, unchecked list, in instances of 8)");
+  const Deployment listed = deployment("gpu: b200-sxm\nprice: {tier: on_demand, provider: nebius}");
+  CHECK(cheapest_bill(listed, 1).decode.quote->checked);
+  CHECK(price_line(listed, cheapest_bill(listed, 1).decode.quote).find("unchecked") == std::string::npos);
+}
+
 TEST_CASE("prices: what nobody offers is refused, and what is not known is not a number") {
   CHECK(refusal("gpu: l4\nprice: reserved_3y").find("no reserved_3y price of l4") != std::string::npos);
   CHECK(refusal("gpu: l4\nprice: reserved").find("reserved_1y") != std::string::npos);  // the nearest
