@@ -115,7 +115,7 @@ TEST_CASE("library: a map overrides parts of what it names") {
   CHECK(resolve("a100-sxm") == "name: A100\n");
   CHECK(resolve("{name: h100-sxm, memory: 94 GB, link: {lanes: 12}}") ==
         "name: H100\nmemory: 94 GB\nlink:\n  kind: nvlink\n  lanes: 12\n");
-  CHECK(resolve("{memory: 1 GB}") == "memory: 1 GB\n");  // stands for itself
+  CHECK(resolve("{memory: 1 GB}") == "memory: 1 GB\nname: unnamed\n");  // stands for itself
   CHECK(message_of([&] { resolve("[a]"); }) ==
         "s.yaml:1:1: a gpu must be a name, or a map with a 'name' and what it changes");
   CHECK(message_of([&] { resolve("{name: [a]}"); }) == "s.yaml:1:8: 'name' must be the name of a gpu");
