@@ -9,6 +9,7 @@
 
 #include "base/config_reader.h"
 #include "base/text.h"
+#include "sim/model/model_spec.h"
 
 namespace roofcast::explore {
 namespace {
@@ -62,6 +63,17 @@ std::string latent(ConfigReader& in, const std::string& name) {
       in.integer("num_hidden_layers"));
 }
 
+/// Refuses a change whose key the model's reader does not know; other errors come where the changed model is read.
+void check_key(const ConfigTree& model, const std::string& name, std::string_view variant, const std::string& changes) {
+  const std::string key = changes.substr(0, changes.find(':'));
+  try {
+    (void)parse_model(overlay(model, parse_config_text("{" + changes + "}", "model")));
+  } catch (const ConfigError& error) {
+    if (error.message().starts_with(fmt::format("unknown key '{}'", key)))
+      refuse(name, variant, "its architecture has no such key");
+  }
+}
+
 }  // namespace
 
 std::span<const AttentionVariant> attention_variants() { return kVariants; }
@@ -74,6 +86,7 @@ std::string with_attention(const ConfigTree& model, std::string_view variant, co
   if (variant == "cla") {
     changes = fmt::format("cla_share_factor: {}", sizes.share_factor);
     if (in.has("use_cla")) changes += ", use_cla: true";
+    check_key(model, name, variant, changes);
   } else if (in.has("kv_lora_rank")) {
     refuse(name, variant, "it keeps latents");
   } else if (variant == "mla") {
@@ -81,6 +94,7 @@ std::string with_attention(const ConfigTree& model, std::string_view variant, co
   } else if (variant == "window") {
     changes = fmt::format("sliding_window: {}", sizes.window);
     if (in.has("use_sliding_window")) changes += ", use_sliding_window: true, max_window_layers: 0";
+    check_key(model, name, variant, changes);
   } else if (variant == "mha" || variant == "gqa" || variant == "mqa") {
     changes = grouped(in, *model, name, variant, sizes.kv_heads);
   } else {

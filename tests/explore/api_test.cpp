@@ -338,6 +338,10 @@ TEST_CASE("kinds of attention keep what their formulas say") {
   CHECK(three["kv_cache_bytes"].get<double>() == 128 * 11 * 4096.0);
   const Json latent = json_of(post("attention", R"({"model": "deepseek-v2-lite", "gpu": "h100-sxm"})"))["rows"];
   CHECK(latent[1]["error"] == "attention: deepseek-v2-lite cannot become mha: it keeps latents");
+  // A state-space model has no attention to change: its reader knows neither key.
+  const Json none = json_of(post("attention", R"({"model": "mamba-2.8b", "gpu": "h100-sxm"})"))["rows"];
+  CHECK(none[5]["error"] == "attention: mamba-2.8b cannot become cla: its architecture has no such key");
+  CHECK(none[6]["error"] == "attention: mamba-2.8b cannot become window: its architecture has no such key");
   // Latents can be shared: 14 of its 27 layers keep them.
   CHECK(27 * latent[5]["kv_cache_bytes_per_token"].get<double>() ==
         14 * latent[0]["kv_cache_bytes_per_token"].get<double>());
