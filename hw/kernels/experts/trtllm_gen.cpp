@@ -19,23 +19,13 @@ struct TallTiles : ExpertsParameters, EmptyRows {
     return kFields;
   }
 };
-/// Where Triton's constants stand in for them, the slowdown of its unaligned rows comes with them.
-struct LentByTriton : ExpertsParameters, GatheredRows {
-  static std::span<const Parameter<LentByTriton>> fields() {
-    using P = LentByTriton;
-    static constexpr auto kFields = joined(
-        kExpertsFields<P>, std::array<Parameter<P>, 1>{{{"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0,
-                                                         Transfer::kKept, "as Triton's, if that lends it", true}}});
-    return kFields;
-  }
-};
 
 constexpr ExpertTraits kHalfFilled{kLocalMean, 16, 128, 0.5, kAll};
 
 }  // namespace
 
 const ExpertsKernel& trtllm_gen_bf16_experts() {
-  static const ExpertsKernelOf<LentByTriton> kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("trtllm_gen_bf16_experts", "trtllm-gen, 16 bit", &triton_experts()), {kLocalMean, 8, 64});
   return kernel;
 }
@@ -45,7 +35,7 @@ const ExpertsKernel& trtllm_gen_fp8_experts() {
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_block_experts() {
-  static const ExpertsKernelOf<LentByTriton> kernel(
+  static const ExpertsKernelOf<Constants> kernel(
       experts_facts("trtllm_gen_block_experts", "trtllm-gen, block fp8", &triton_block_experts()),
       {kLocalMean, 8, 64, 1.0, kAll});
   return kernel;

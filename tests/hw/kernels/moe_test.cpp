@@ -267,6 +267,12 @@ TEST_CASE("moe: a kernel takes the constants of what it does alone") {
   CHECK(shipped.memory_step_us == 0.3);
   CHECK(shipped.empty_row_loss == 0.0);
   CHECK(kept(flashinfer_cutlass_experts()).empty_row_loss == 1.5);
+  // A kernel that takes Triton's constants does not read its rows element by element.
+  const ExpertsKernel& lender = triton_experts();
+  const ExpertsKernel& generated = trtllm_gen_bf16_experts();
+  const MoeParameters lent = generated.parameters(generated.borrowed(lender, lender.with_parameters(all)));
+  CHECK(lent.launch_us == 7.0);
+  CHECK(lent.unaligned_slowdown == 1.0);
 }
 
 TEST_CASE("moe: no tokens, no time") {
