@@ -300,11 +300,12 @@ ConfigTree parse(std::string_view text, const std::string& path, bool has_lines)
 
 ConfigTree parse_config_file(const std::string& path) { return parse_config_text(read_file(path, kLimitBytes), path); }
 
-/// What `roofcast import --format json` wrote is read without the head of that result.
+/// What `roofcast import` or `roofcast workloads NAME` wrote as JSON is read without the head of that result.
 ConfigTree parse_config_text(std::string_view text, const std::string& path) {
   const ConfigTree tree = parse(text, path, true);
   const ConfigTree* kind = tree->find("kind");
-  if (kind == nullptr || !*kind || (*kind)->scalar != "import" || tree->find("schema") == nullptr) return tree;
+  if (kind == nullptr || !*kind || tree->find("schema") == nullptr) return tree;
+  if ((*kind)->scalar != "import" && (*kind)->scalar != "catalog_entry") return tree;
   auto document = std::make_shared<ConfigNode>(*tree);
   std::erase_if(document->entries, [](const ConfigNode::Entry& entry) {
     return entry.key == "kind" || entry.key == "schema" || entry.key == "of";

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/config_library.h"
 #include "base/text.h"
@@ -11,6 +10,7 @@
 #include "cli/options.h"
 #include "reports/catalog_entry.h"
 #include "reports/catalog_report.h"
+#include "reports/result_schema.h"
 #include "sim/plan/client.h"
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/scenario.h"
@@ -34,10 +34,19 @@ std::vector<std::string> listed_names(const Options& options, const char* kind) 
 int list_names(const Options& options, const char* kind) {
   const std::vector<std::string> names = listed_names(options, kind);
   options.write_report([&](const std::string& format) {
-    if (format == "json") return nlohmann::json(names).dump(2) + "\n";
+    if (format == "json") {
+      reports::Json entries = reports::Json::array();
+      for (const std::string& name : names) entries.emplace_back()["name"] = name;
+      return reports::catalog_text(kind, entries);
+    }
     return (format == "csv" ? "name\n" : "") + join(names, "\n") + "\n";
   });
   return kDone;
+}
+
+/// A spec that is its own description.
+std::string spec_text(const char* of, const ConfigTree& tree, const std::string& format) {
+  return reports::as_written(tree, format, reports::result_head(reports::ResultKind::kCatalogEntry, of));
 }
 
 /// `roofcast KIND` lists the names by `list`, `roofcast KIND NAME` shows one by `show`.
@@ -114,7 +123,7 @@ int run_recipes(std::span<const std::string> arguments) {
       arguments, "recipes", "recipes", "Launch recipes: who starts engines how, rule by rule with sources.",
       [](const ConfigTree& tree, const std::string& format) {
         (void)parse_launch_recipe(tree);
-        return reports::as_written(tree, format);
+        return spec_text("recipes", tree, format);
       },
       list_names);
 }
@@ -124,7 +133,7 @@ int run_clients(std::span<const std::string> arguments) {
       arguments, "clients", "clients", "Benchmark clients: how each sends its load, with sources.",
       [](const ConfigTree& tree, const std::string& format) {
         check_client(tree);
-        return reports::as_written(tree, format);
+        return spec_text("clients", tree, format);
       },
       list_names);
 }
@@ -134,7 +143,7 @@ int run_workloads(std::span<const std::string> arguments) {
       arguments, "workloads", "workloads", "The workloads that ship, with their sources.",
       [](const ConfigTree& tree, const std::string& format) {
         (void)parse_workload(ConfigReader(tree, "a workload"));
-        return reports::as_written(tree, format);
+        return spec_text("workloads", tree, format);
       },
       list_names);
 }

@@ -24,11 +24,7 @@ void tell_assumptions(const std::vector<std::string>& assumptions) {
 
 /// A spec as it was read; its JSON begins with the head of a result. `of`: model or scenario.
 std::string imported(const ConfigTree& tree, const char* of, const std::string& format) {
-  if (format != "json") return reports::as_written(tree, format);
-  reports::Json out = reports::result_head(reports::ResultKind::kImport);
-  out["of"] = of;
-  out.update(reports::Json::parse(reports::as_written(tree, format)));
-  return reports::result_text(out);
+  return reports::as_written(tree, format, reports::result_head(reports::ResultKind::kImport, of));
 }
 
 int import_model(const Options& options, const std::string& path) {

@@ -22,9 +22,10 @@ from roofcast._base import Columns, Part, Result
 '''
 TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "object": "dict", "array": "list"}
 # Entries of these lists are what columns() shows; the first that is there.
-POINTS = ("points", "deployments", "services", "rungs", "metrics", "groups", "statistics", "spreads", "coverage")
+POINTS = ("points", "deployments", "services", "rungs", "metrics", "groups", "statistics", "spreads", "coverage",
+          "entries")
 KINDS = ("estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration",
-         "services_plan", "lecture")
+         "services_plan", "lecture", "catalog", "catalog_entry")
 
 
 def camel(text):

@@ -278,7 +278,9 @@ Held validate(const std::string& data, const std::string& gpu, const std::string
 
 py::object entry(const std::string& kind, const std::string& name) {
   look_for_changes();
-  return object_of(nlohmann::ordered_json::parse(reports::catalog_entry_json(kind, name)));
+  auto json = nlohmann::ordered_json::parse(reports::catalog_entry_json(kind, name));
+  for (const char* head : {"kind", "schema", "of"}) json.erase(head);  // a scenario takes the dict as it is
+  return object_of(json);
 }
 
 /// Classes of roofcast._errors, made there so that they have docstrings and attributes like any other.

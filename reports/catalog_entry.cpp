@@ -7,6 +7,7 @@
 #include "base/config_release.h"
 #include "base/text.h"
 #include "reports/catalog_report.h"
+#include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/plan/client.h"
 #include "sim/plan/launch_recipe.h"
@@ -24,7 +25,7 @@ std::string release_text(const ConfigTree& document, const Release& release, con
     json["beyond_known"] = release.beyond_known;
     for (const SourcedSetting& s : settings)
       json["settings"].push_back({{"key", s.key}, {"value", s.value}, {"since", s.since}, {"source", s.source}});
-    return json.dump(2) + "\n";
+    return entry_text("engines", json);
   }
   Table table({"setting", "value", "since", "source"});
   table.words(3);
@@ -51,7 +52,7 @@ std::string releases_text(const ConfigTree& document) {
 
 }  // namespace
 
-std::string as_written(const ConfigTree& tree, const std::string& format) {
+std::string as_written(const ConfigTree& tree, const std::string& format, const nlohmann::ordered_json& head) {
   if (format == "table") return to_yaml(*tree);
   struct Convert {
     nlohmann::ordered_json operator()(const ConfigNode& node) const {
@@ -78,7 +79,10 @@ std::string as_written(const ConfigTree& tree, const std::string& format) {
     }
   };
   const nlohmann::ordered_json json = Convert{}(*tree);
-  return format == "json" ? json.dump(2) + "\n" : flat_table(json, format);
+  if (format != "json") return flat_table(json, format);
+  Json out = head;
+  out.update(json);
+  return result_text(out);
 }
 
 std::string engine_report(const std::string& name, const std::string& format) {
@@ -87,7 +91,7 @@ std::string engine_report(const std::string& name, const std::string& format) {
   if (!has_releases(found.document)) {
     const ConfigTree tree = load_named("engines", name, mark);
     (void)parse_engine_spec(ConfigReader(tree, "an engine"));
-    return as_written(tree, format);
+    return as_written(tree, format, result_head(ResultKind::kCatalogEntry, "engines"));
   }
   const Release release = find_release(found.document, found.version, mark);
   (void)parse_engine_spec(ConfigReader(settings_at(found.document, release), "an engine"));
@@ -106,7 +110,7 @@ std::string catalog_entry_json(const std::string& kind, const std::string& name)
   if (kind == "recipes") (void)parse_launch_recipe(tree);
   if (kind == "clients") check_client(tree);
   if (kind == "workloads") (void)parse_workload(ConfigReader(tree, "a workload"));
-  return as_written(tree, json);
+  return as_written(tree, json, result_head(ResultKind::kCatalogEntry, kind));
 }
 
 }  // namespace roofcast::reports

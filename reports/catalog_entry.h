@@ -3,12 +3,14 @@
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "base/config_node.h"
 
 namespace roofcast::reports {
 
-/// The spec itself: as table its YAML, as csv rows of a dotted key and its value.
-std::string as_written(const ConfigTree& tree, const std::string& format);
+/// The spec itself: as table its YAML, as csv rows of a dotted key and its value, as json behind the head of a result.
+std::string as_written(const ConfigTree& tree, const std::string& format, const nlohmann::ordered_json& head);
 /// A file of settings, or `NAME[@VERSION]` with the source of each. Throws ConfigError for an unknown name.
 std::string engine_report(const std::string& name, const std::string& format);
 

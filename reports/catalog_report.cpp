@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/result_schema.h"
 #include "reports/table.h"
 #include "sim/model/memory.h"
 #include "sim/plan/power.h"
@@ -12,8 +13,6 @@
 
 namespace roofcast::reports {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json model_json(const ModelSpec& model) {
   const ParameterCount count = count_parameters(model);
@@ -106,24 +105,32 @@ std::string flat_table(const nlohmann::ordered_json& json, const std::string& fo
   return format == "csv" ? table.csv() : table.text();
 }
 
+std::string catalog_text(std::string_view of, const Json& entries) {
+  Json out = result_head(ResultKind::kCatalog, of);
+  out["entries"] = entries;
+  return result_text(out);
+}
+
+std::string entry_text(std::string_view of, const Json& entry) {
+  Json out = result_head(ResultKind::kCatalogEntry, of);
+  out.update(entry);
+  return result_text(out);
+}
+
 std::string model_report(const ModelSpec& model, const std::string& format) {
   if (format == "table") return model_text(model);
   const Json json = model_json(model);
-  return format == "json" ? json.dump(2) + "\n" : flat_table(json, format);
+  return format == "json" ? entry_text("models", json) : flat_table(json, format);
 }
 
 std::string gpu_report(const GpuSpec& gpu, const std::string& format) {
   const Json json = gpu_json(gpu);
-  return format == "json" ? json.dump(2) + "\n" : flat_table(json, format);
+  return format == "json" ? entry_text("gpus", json) : flat_table(json, format);
 }
 
 std::string models_report(std::span<const ModelSpec> models, const std::string& format) {
-  if (format == "json") {
-    Json names = Json::array();
-    for (const ModelSpec& model : models) names.push_back(model.name);
-    return names.dump(2) + "\n";
-  }
   const bool csv = format == "csv";
+  Json entries = Json::array();
   Table table(csv ? std::vector<std::string>{"name", "family", "parameters", "active_parameters", "weight_bytes",
                                              "kv_cache_bytes_per_token", "max_context"}
                   : std::vector<std::string>{"model", "params", "active", "weights", "KV/token", "context", "family"});
@@ -132,7 +139,15 @@ std::string models_report(std::span<const ModelSpec> models, const std::string& 
     const ParameterCount count = count_parameters(model);
     const double weights = weight_bytes(model, model.precision, {}).base();
     const double cache = cache_layout(model, model.precision, {}).bytes_per_token().base();
-    if (csv) {
+    if (format == "json") {
+      entries.push_back({{"name", model.name},
+                         {"family", model.family},
+                         {"parameters", count.total},
+                         {"active_parameters", count.active},
+                         {"weight_bytes", weights},
+                         {"kv_cache_bytes_per_token", cache},
+                         {"max_context", model.max_context}});
+    } else if (csv) {
       table.row({model.name, model.family, fmt::format("{:.0f}", count.total), fmt::format("{:.0f}", count.active),
                  fmt::format("{:.0f}", weights), fmt::format("{:.0f}", cache), fmt::format("{}", model.max_context)});
     } else {
@@ -142,16 +157,13 @@ std::string models_report(std::span<const ModelSpec> models, const std::string& 
                  model.max_context > 0 ? fmt::format("{}", model.max_context) : "", model.family});
     }
   }
+  if (format == "json") return catalog_text("models", entries);
   return csv ? table.csv() : table.text();
 }
 
 std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format) {
-  if (format == "json") {
-    Json names = Json::array();
-    for (const GpuSpec& gpu : gpus) names.push_back(gpu.name);
-    return names.dump(2) + "\n";
-  }
   const bool csv = format == "csv";
+  Json entries = Json::array();
   Table table(csv ? std::vector<std::string>{"name", "architecture", "memory_bytes", "memory_bandwidth_gb_per_s",
                                              "bf16_tflop_per_s", "usd_per_hour"}
                   : std::vector<std::string>{"GPU", "memory", "bandwidth", "bf16", "USD/h", "architecture"});
@@ -159,7 +171,14 @@ std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format
   for (const GpuSpec& gpu : gpus) {
     const double bf16 = gpu.peak(Dtype::kBf16).base(), price = list_price(gpu).value;
     const std::string architecture(name_of(gpu.architecture));
-    if (csv) {
+    if (format == "json") {
+      entries.push_back({{"name", gpu.name},
+                         {"architecture", architecture},
+                         {"memory_bytes", std::round(gpu.memory_capacity.base())},
+                         {"memory_bandwidth_gb_per_s", gpu.memory_bandwidth.in(kGigabytePerSecond)},
+                         {"bf16_tflop_per_s", bf16 / 1e12},
+                         {"usd_per_hour", price}});
+    } else if (csv) {
       table.row({gpu.name, architecture, fmt::format("{:.0f}", gpu.memory_capacity.base()),
                  fmt::format("{}", gpu.memory_bandwidth.in(kGigabytePerSecond)), fmt::format("{}", bf16 / 1e12),
                  fmt::format("{}", price)});
@@ -169,6 +188,7 @@ std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format
                  price > 0 ? fmt::format("{:.2f}", price) : "", architecture});
     }
   }
+  if (format == "json") return catalog_text("gpus", entries);
   return csv ? table.csv() : table.text();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,10 @@
 #include "sim/step/engine_spec.h"
 
 namespace roofcast::reports {
+
+/// The JSON of a list, {kind, schema, of, entries}, and of one entry, {kind, schema, of} and its own keys.
+std::string catalog_text(std::string_view of, const nlohmann::ordered_json& entries);
+std::string entry_text(std::string_view of, const nlohmann::ordered_json& entry);
 
 /// One row a model: family, parameters, weights, cache a token, context.
 std::string models_report(std::span<const ModelSpec> models, const std::string& format);

@@ -65,6 +65,8 @@ void add_charts(const Result& result, std::vector<Chart>& out) {
       break;
     case ResultKind::kLecture:
     case ResultKind::kImport:
+    case ResultKind::kCatalog:
+    case ResultKind::kCatalogEntry:
       break;
   }
 }

@@ -248,6 +248,8 @@ std::string detail_table(const Result& r) {
     case ResultKind::kServicesPlan:
     case ResultKind::kLecture:
     case ResultKind::kImport:
+    case ResultKind::kCatalog:
+    case ResultKind::kCatalogEntry:
       break;
   }
   return "";

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "reports/catalog_report.h"
 #include "reports/table.h"
 
 namespace roofcast::reports {
@@ -60,7 +61,7 @@ std::string kernels_report(const std::string& format) {
   if (format == "json") {
     Json all = Json::array();
     for (const Kernel* kernel : kernels()) all.push_back(json_of(*kernel, nullptr));
-    return all.dump(2) + "\n";
+    return catalog_text("kernels", all);
   }
   Table table({"kernel", "computes", "description", "borrows from"});
   table.words(3);
@@ -73,7 +74,7 @@ std::string kernels_report(const std::string& format) {
 
 std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const std::string& format) {
   const Json json = json_of(kernel, gpu);
-  if (format == "json") return json.dump(2) + "\n";
+  if (format == "json") return entry_text("kernels", json);
   std::vector<std::string> head{"constant"};
   std::vector<Dtype> formats;
   for (std::size_t i = 0; gpu != nullptr && i < kDtypeCount; ++i) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/catalog_report.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"
 
@@ -84,7 +85,7 @@ std::string lectures_report(const std::string& format) {
     Json out = Json::array();
     for (const Lecture& lecture : lectures())
       out.push_back({{"name", lecture.name}, {"help", lecture.help}, {"inputs", inputs_of(lecture)}});
-    return out.dump(2) + "\n";
+    return catalog_text("lectures", out);
   }
   Table table({"lecture", "shows", "inputs"});
   table.words(2);

@@ -313,9 +313,11 @@ Result read_result(const std::string& path) {
     result.json = parse_json(path, text, "a result of roofcast --format json");
     text = {};
     result.kind = read_kind(result.json, path);
-    if (result.kind == ResultKind::kLecture || result.kind == ResultKind::kImport)
+    const bool catalog = result.kind == ResultKind::kCatalog || result.kind == ResultKind::kCatalogEntry;
+    if (catalog || result.kind == ResultKind::kLecture || result.kind == ResultKind::kImport)
       throw ConfigError(Mark{path, 0, 0},
-                        fmt::format("the JSON of roofcast {}: it has nothing to draw", name_of(result.kind)));
+                        fmt::format("the JSON of roofcast {}: it has nothing to draw",
+                                    catalog ? text_at(result.json, "of") : std::string(name_of(result.kind))));
     if (!schema_of(result.kind).points.empty()) read_points(result);
   } else {
     result = read_table(path, std::move(text));

@@ -84,6 +84,12 @@ std::string_view name_of(ResultKind kind) {
 
 Json result_head(ResultKind kind) { return {{"kind", schema_of(kind).name}, {"schema", schema_of(kind).version}}; }
 
+Json result_head(ResultKind kind, std::string_view of) {
+  Json head = result_head(kind);
+  head["of"] = of;
+  return head;
+}
+
 std::string result_text(const Json& result, const Json& question) {
   for (const ResultSchema& schema : kResultSchemas) {
     if (result.at("kind") != schema.name) continue;

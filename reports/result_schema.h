@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/catalog_keys.h"
 #include "reports/services_keys.h"
 
 namespace roofcast::reports {
@@ -28,6 +29,8 @@ enum class ResultKind {
   kServicesPlan,
   kLecture,
   kImport,
+  kCatalog,
+  kCatalogEntry,
   kKernelRows,
   kServingRows,
   kRequestRows
@@ -52,11 +55,15 @@ inline constexpr std::array kResultSchemas{
     ResultSchema{ResultKind::kCalibration, "calibration", "a", 1, result_keys::kCalibrationGroups},
     ResultSchema{ResultKind::kServicesPlan, "services_plan", "a", 1, result_keys::kServicesGroups},
     ResultSchema{ResultKind::kLecture, "lecture", "a", 1, result_keys::kLectureGroups},
-    ResultSchema{ResultKind::kImport, "import", "an", 1, result_keys::kImportGroups}};
+    ResultSchema{ResultKind::kImport, "import", "an", 1, result_keys::kImportGroups},
+    ResultSchema{ResultKind::kCatalog, "catalog", "a", 1, result_keys::kCatalogGroups},
+    ResultSchema{ResultKind::kCatalogEntry, "catalog_entry", "a", 1, result_keys::kCatalogEntryGroups}};
 constexpr const ResultSchema& schema_of(ResultKind kind) { return kResultSchemas[static_cast<std::size_t>(kind)]; }
 
 /// The head of a result of this kind: {kind, schema}. The rest is added behind it.
 Json result_head(ResultKind kind);
+/// ... of a kind that says what it is `of`: {kind, schema, of}.
+Json result_head(ResultKind kind, std::string_view of);
 /// The JSON text of a result that begins with its head, and of what it answers unless null. A declared key that is
 /// missing is a bug of ours.
 std::string result_text(const Json& result, const Json& question = nullptr);

@@ -88,6 +88,8 @@ ResultVerdict verdict_of(const Result& r) {
     case ResultKind::kServicesPlan:
     case ResultKind::kLecture:
     case ResultKind::kImport:
+    case ResultKind::kCatalog:
+    case ResultKind::kCatalogEntry:
       break;
   }
   out.add("", "This file has no verdict, only numbers: a table, or the JSON of an older roofcast.");

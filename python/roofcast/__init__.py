@@ -200,7 +200,7 @@ def _entry(kind, what):
     def entry(name):
         return _core.entry(kind, _os.fspath(name))
 
-    entry.__doc__ = f"One {what} by name or file, as a dict: what `roofcast {kind} NAME --format json` prints."
+    entry.__doc__ = f"One {what} by name or file, as a dict: `roofcast {kind} NAME --format json` without its head."
     entry.__name__ = entry.__qualname__ = what
     return entry
 

@@ -29,7 +29,7 @@ const std::string kSmall = "estimate --model llama-3.1-8b --gpu h100-sxm ";
 
 TEST_CASE("schemas: docs/schemas holds what the program writes") {
   for (const std::string kind : {"estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation",
-                                 "calibration", "services_plan", "lecture", "import"}) {
+                                 "calibration", "services_plan", "lecture", "import", "catalog", "catalog_entry"}) {
     CAPTURE(kind);
     const std::string text = run_roofcast("schema " + kind).out;
     CHECK(text.find("\"const\": \"" + kind + "\"") != std::string::npos);
@@ -37,7 +37,7 @@ TEST_CASE("schemas: docs/schemas holds what the program writes") {
   }
   CHECK(run_roofcast("schema plans", Stream::kErr).out ==
         "unknown kind of result 'plans'; nearest is 'plan' (valid: estimate, simulation, sweep, plan, ladder, "
-        "comparison, validation, calibration, services_plan, lecture, import)\n");
+        "comparison, validation, calibration, services_plan, lecture, import, catalog and 1 more)\n");
   CHECK(run_roofcast("schema", Stream::kErr).status == 2);
 }
 
@@ -91,6 +91,34 @@ TEST_CASE("an imported document's JSON has the head of a result, and is read aga
         path + ": the JSON of roofcast import: it has nothing to draw\n");
   CHECK(run_roofcast("lecture cache-waste --format json")
             .out.starts_with("{\n  \"kind\": \"lecture\",\n  \"schema\": 1,"));
+}
+
+TEST_CASE("a catalogue's JSON has the head of a result, a list's entries their names") {
+  for (const std::string of : {"models", "gpus", "engines", "workloads", "recipes", "clients", "kernels", "lectures"}) {
+    CAPTURE(of);
+    const std::string command = of == "lectures" ? "lecture" : of;
+    CHECK(run_roofcast(command + " --format json")
+              .out.starts_with("{\n  \"kind\": \"catalog\",\n  \"schema\": 1,\n  \"of\": \"" + of +
+                               "\",\n  \"entries\": [\n    {\n      \"name\": \""));
+  }
+  for (const std::string command :
+       {"models llama-3.1-8b", "gpus h100-sxm", "engines vllm", "engines mlx", "workloads agentic-coding",
+        "recipes aiconfigurator", "clients aiperf", "kernels cublaslt"}) {
+    CAPTURE(command);
+    CHECK(run_roofcast(command + " --format json")
+              .out.starts_with("{\n  \"kind\": \"catalog_entry\",\n  \"schema\": 1,\n  \"of\": \"" +
+                               command.substr(0, command.find(' ')) + "\",\n"));
+  }
+}
+
+TEST_CASE("a catalogue's JSON is read again: a spec as the spec, a list by report, which has nothing to draw") {
+  const TemporaryFolder folder;
+  const std::string spec = folder.path() + "/workload.json", list = folder.path() + "/gpus.json";
+  REQUIRE(run_roofcast("workloads agentic-coding --format json --out '" + spec + "'").status == 0);
+  CHECK(run_roofcast("workloads '" + spec + "' --format json").out == slurp(spec));
+  REQUIRE(run_roofcast("gpus --format json --out '" + list + "'").status == 0);
+  CHECK(run_roofcast("report '" + list + "'", Stream::kErr).out ==
+        list + ": the JSON of roofcast gpus: it has nothing to draw\n");
 }
 
 TEST_CASE("csv of a calibration: one row a constant") {

@@ -119,9 +119,16 @@ class Differential(unittest.TestCase):
     def test_catalogue(self):
         for kind in ("models", "gpus", "engines", "workloads", "recipes", "clients"):
             names = getattr(roofcast, kind)()
-            self.assertEqual(names, json.loads(printed(kind, "--format", "json")))
+            listed = json.loads(printed(kind, "--format", "json"))
+            self.assertEqual((listed["kind"], listed["of"]), ("catalog", kind))
+            self.assertEqual(names, [entry["name"] for entry in listed["entries"]])
             entry = getattr(roofcast, kind[:-1])(names[0])
-            self.assertEqual(entry, json.loads(printed(kind, names[0], "--format", "json")))
+            shown = json.loads(printed(kind, names[0], "--format", "json"))
+            self.assertEqual({"kind": "catalog_entry", "schema": 1, "of": kind, **entry}, shown)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "gpus.json")
+            path.write_text(printed("gpus", "--format", "json"))
+            self.assertEqual([entry.name for entry in roofcast.read_result(path).entries], roofcast.gpus())
 
     def test_requests(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -61,6 +61,11 @@ def commands(folder):
     yield "validate", "kernels", "--gpu", "h100-sxm", "--data", str(next((DATA / "kernels/h100-sxm").glob("gemm*.csv")))
     yield "calibrate", "show", "h100-sxm"
     yield "lecture", "cache-waste"
+    for kind in ("models", "gpus", "engines", "workloads", "recipes", "clients", "kernels", "lecture"):
+        yield (kind,)
+    for words in ("models llama-3.1-8b", "gpus h100-sxm", "engines vllm", "engines mlx", "workloads agentic-coding",
+                  "recipes aiconfigurator", "clients aiperf", "kernels cublaslt"):
+        yield words.split()
     yield "import", bench, "--model", "llama-3.1-8b", "--gpu", "h100-sxm"
     yield "calibrate", "host", "--scenario", scenario, "--bench", bench, "--bench", bench, "--evaluations", "5"
 

@@ -1,0 +1,15 @@
+#pragma once
+// The keys of a catalog, what `roofcast models`, `gpus`, ... list, and of a catalog_entry, one of these, whose own keys
+// stand beside `of` (reports/result_keys.h).
+
+#include "reports/key_group.h"
+
+namespace roofcast::reports::result_keys {
+
+inline constexpr auto kCatalog = keys("of", "entries");
+inline constexpr auto kCatalogName = keys("name");
+inline constexpr auto kCatalogEntry = keys("of");  // models | gpus | engines | workloads | recipes | clients | kernels
+inline constexpr std::array kCatalogGroups{KeyGroup{"", kCatalog}, KeyGroup{"entries[].", kCatalogName}};
+inline constexpr std::array kCatalogEntryGroups{KeyGroup{"", kCatalogEntry}};
+
+}  // namespace roofcast::reports::result_keys
