@@ -2,7 +2,7 @@
 # neighbours read too. A source's group follows from its name: a new source changes one group and no other, until the
 # target needs twice as many groups. Sources whose own names clash with a neighbour's (APART) are compiled alone, as are
 # hw/ and sim/model, where each kernel and layer has a `Constants` or `kHalf` of its own.
-option(ROOFCAST_UNITY "compile several sources at once: a full build takes half of the time" ON)
+option(ROOFCAST_UNITY "compile several sources at once, which makes a full build shorter" ON)
 
 function(roofcast_join target)  # [APART all|file...]
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "APART")
