@@ -18,7 +18,7 @@ struct CheckpointName {
   std::string advice;               ///< what to write where `quantization` is null
 };
 
-/// nullopt where the name does not end in a format. `mark`: of the quantization_config, for errors about it.
+/// By configs/checkpoints/formats.yaml. nullopt where the name does not end in a format. `mark`: where the name stands.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const Mark& mark);
 
 /// What is assumed of a model whose formats come from a name that ends in `format`.

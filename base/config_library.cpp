@@ -272,9 +272,11 @@ namespace {
 /// The document of a shipped model with the format of a quantized checkpoint of it, Qwen/Qwen3-32B-FP8. Null where the
 /// name is another's.
 ConfigTree quantized_model(const std::string& name, const Mark& origin) {
-  const auto quantized = parse_checkpoint_name(name, origin);
   std::error_code unknown;
-  if (!quantized || !quantized->quantization || fs::exists(name, unknown)) return nullptr;
+  if (fs::exists(name, unknown) || fs::exists(fmt::format("{}/{}.yaml", folder_of("models"), name), unknown))
+    return nullptr;
+  const auto quantized = parse_checkpoint_name(name, origin);
+  if (!quantized || !quantized->quantization) return nullptr;
   if (!path_by_other_name("models", name).empty()) return nullptr;
   const std::string path = path_of_quantized(*quantized);
   if (path.empty()) return nullptr;

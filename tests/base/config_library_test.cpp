@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "base/checkpoint_name.h"
 #include "tests/base/messages.h"
 #include "tests/base/temporary_folder.h"
 
@@ -141,4 +142,38 @@ TEST_CASE("library: threads share one document") {
   for (ConfigTree& tree : trees) threads.emplace_back([&tree] { tree = load_named("hardware", "a100-sxm", kOrigin); });
   for (std::thread& thread : threads) thread.join();
   for (const ConfigTree& tree : trees) CHECK(tree == trees[0]);
+}
+
+TEST_CASE("library: what checkpoints' names say of their formats") {
+  {
+    const Library library;
+    CHECK(!parse_checkpoint_name("acme/Rocket-FP8", kOrigin));  // a folder without such a table
+    library.folder.write(
+        "checkpoints/formats.yaml",
+        "formats:\n"
+        "  - {endings: [-fp8], owners: [acme], quantization: {quant_method: fp8}, weights: fp8_block}\n"
+        "  - {endings: [-fp8], quantization: {quant_method: fp8}, weights: fp8}\n"
+        "  - {endings: [-int3], word: int3}\n");
+    const auto weights = [](const char* name) { return parse_checkpoint_name(name, kOrigin)->weights; };
+    CHECK(weights("Acme/Rocket-FP8") == "fp8_block");
+    CHECK(weights("acme-Rocket-FP8") == "fp8_block");  // no owner: its name begins like one
+    CHECK(weights("other/Rocket-FP8") == "fp8");
+    CHECK(!parse_checkpoint_name("-fp8", kOrigin));
+    CHECK(message_of([] { parse_checkpoint_name("Rocket-int3", kOrigin); }).find("unknown key 'word'") !=
+          std::string::npos);
+  }
+  // Every row of the shipped table can be read, and is reached by one of its own endings.
+  const ConfigTree table = load_document("checkpoints", "formats", kOrigin);
+  for (const ConfigTree& row : (*table->find("formats"))->items) {
+    const ConfigTree* owners = row->find("owners");
+    const std::string owner = owners != nullptr ? (*owners)->items.front()->scalar : "somebody";
+    for (const ConfigTree& ending : (*row->find("endings"))->items) {
+      const auto name = parse_checkpoint_name(owner + "/model" + ending->scalar, kOrigin);
+      REQUIRE(name);
+      CHECK(name->format == ending->scalar);
+      CHECK((name->quantization != nullptr) != !name->advice.empty());
+      const ConfigTree* weights = row->find("weights");
+      CHECK(name->weights == (weights != nullptr ? (*weights)->scalar : ""));
+    }
+  }
 }
