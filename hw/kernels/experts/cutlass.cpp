@@ -9,17 +9,6 @@ namespace {
 
 using enum TileRule;
 
-struct Constants : ExpertsParameters {
-  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
-};
-/// Of tiles of up to 256 rows.
-struct TallTiles : ExpertsParameters, EmptyRows {
-  static std::span<const Parameter<TallTiles>> fields() {
-    static constexpr auto kFields = joined(kExpertsFields<TallTiles>, kEmptyRowsField<TallTiles>);
-    return kFields;
-  }
-};
-
 /// Before its warm-up CUTLASS runs whatever tactic comes first.
 class Untuned final : public ExpertsKernelOf<TallTiles> {
  public:
@@ -34,8 +23,8 @@ class Untuned final : public ExpertsKernelOf<TallTiles> {
 }  // namespace
 
 const ExpertsKernel& cutlass_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_experts", "CUTLASS, tuned at warm-up"),
-                                                 {kTuned, 16, 128});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("cutlass_experts", "CUTLASS, tuned at warm-up"),
+                                                         {kTuned, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_untuned_experts() {
@@ -45,40 +34,40 @@ const ExpertsKernel& cutlass_untuned_experts() {
   return kernel;
 }
 const ExpertsKernel& cutlass_mma_sync_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_mma_sync_experts", "CUTLASS by mma.sync"),
-                                                 {kGlobalMean, 8, 64});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
+      experts_facts("cutlass_mma_sync_experts", "CUTLASS by mma.sync"), {kGlobalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& cutlass_block_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_block_experts", "CUTLASS, block fp8 on Hopper"),
-                                                 {kTuned, 16, 16});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
+      experts_facts("cutlass_block_experts", "CUTLASS, block fp8 on Hopper"), {kTuned, 16, 16});
   return kernel;
 }
 const ExpertsKernel& cutlass_nvfp4_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("cutlass_nvfp4_experts", "CUTLASS, nvfp4"),
-                                                 {kLocalMean, 16, 128});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("cutlass_nvfp4_experts", "CUTLASS, nvfp4"),
+                                                         {kLocalMean, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("cutlass_ungated_experts", "CUTLASS, experts without a gate"), {kTuned, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_fp8_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("cutlass_ungated_fp8_experts", "CUTLASS on Blackwell, fp8, experts without a gate",
                     &cutlass_ungated_experts()),
       {kLocalMean, 16, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_nvfp4_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("cutlass_ungated_nvfp4_experts", "CUTLASS on Blackwell, nvfp4, experts without a gate"),
       {kLocalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_block_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("flashinfer_cutlass_block_experts", "CUTLASS by FlashInfer, block fp8, a rank of many"),
       {kGlobalMean, 8, 64});
   return kernel;
@@ -89,17 +78,17 @@ const ExpertsKernel& flashinfer_cutlass_experts() {
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_nvfp4_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("flashinfer_cutlass_nvfp4_experts", "CUTLASS by FlashInfer, nvfp4"), {kTuned, 8, 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_wide_block_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("cutlass_wide_block_experts", "CUTLASS, block fp8, behind an all-to-all"), {kGlobalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& cutlass_wide_nvfp4_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, behind an all-to-all"), {kTuned, 16, 128});
   return kernel;
 }

@@ -10,9 +10,6 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-struct Constants : ExpertsParameters {
-  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
-};
 /// Launches of a padded layer run ahead of the GPU, or the host is what a benchmark times: no fit moves them.
 struct Contiguous : ExpertsParameters {
   static std::span<const Parameter<Contiguous>> fields() { return kExpertsFields<Contiguous, true>; }
@@ -21,13 +18,13 @@ struct Contiguous : ExpertsParameters {
 }  // namespace
 
 const ExpertsKernel& deep_gemm_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("deep_gemm_experts", "DeepGEMM on Blackwell, block fp8", &cutlass_block_experts()),
       {kTwoSizes, 16, 64});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_masked_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, behind DeepEP's low-latency mode"),
       {kTuned, 64, 128, 1.0, kPlaced});
   return kernel;

@@ -2,6 +2,7 @@
 // The constants of kernels of routed experts: a kernel puts its own together from these parts.
 
 #include <array>
+#include <span>
 
 #include "hw/parameters.h"
 
@@ -19,6 +20,7 @@ struct ExpertsParameters {
   double tile_us = 1.2;
   double expert_map_us = 0.0;
   double router_us_per_choice = 0.0;
+  static std::span<const Parameter<ExpertsParameters>> fields();  ///< of a kernel that has no more than these
 };
 /// The list of every kernel's fields begins with these. `kHeld`: the launch is a fact that no fit moves.
 template <class P, bool kHeld = false>
@@ -41,6 +43,9 @@ inline constexpr std::array<Parameter<P>, 10> kExpertsFields{{
     {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, Transfer::kCycles,
      "the router, for each of the top k"},
 }};
+inline std::span<const Parameter<ExpertsParameters>> ExpertsParameters::fields() {
+  return kExpertsFields<ExpertsParameters>;
+}
 /// Of kernels whose first product reads its rows where the tokens lie, and rows of odd lengths element by element.
 struct GatheredRows {
   double gather_loss = 0.0;
@@ -50,11 +55,17 @@ struct GatheredRows {
 struct EmptyRows {
   double empty_row_loss = 0.0;
 };
-template <class P>
-inline constexpr std::array<Parameter<P>, 1> kEmptyRowsField{{
-    {"empty_row_loss", &P::empty_row_loss, 0.0, 2.0, Transfer::kKept,
-     "more of a tile's row beyond its expert's tokens than of a full one (tiles of up to 256 rows)"},
-}};
+struct TallTiles : ExpertsParameters, EmptyRows {
+  static std::span<const Parameter<TallTiles>> fields();
+};
+inline std::span<const Parameter<TallTiles>> TallTiles::fields() {
+  static constexpr std::array<Parameter<TallTiles>, 1> kEmptyRows{{
+      {"empty_row_loss", &TallTiles::empty_row_loss, 0.0, 2.0, Transfer::kKept,
+       "more of a tile's row beyond its expert's tokens than of a full one (tiles of up to 256 rows)"},
+  }};
+  static constexpr auto kFields = joined(kExpertsFields<TallTiles>, kEmptyRows);
+  return kFields;
+}
 /// Of kernels whose tiles read their weights in rows of 64 bytes.
 struct ShortRows {
   double short_row_bandwidth = 1.0;

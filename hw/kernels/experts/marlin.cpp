@@ -9,19 +9,15 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-struct Constants : ExpertsParameters {
-  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
-};
-
 }  // namespace
 
 const ExpertsKernel& marlin_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("marlin_experts", "Marlin, weights of four bits"),
-                                                 {kLocalMean, 8, 64});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
+      experts_facts("marlin_experts", "Marlin, weights of four bits"), {kLocalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& marlin_blackwell_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("marlin_blackwell_experts", "Marlin on Blackwell, mxfp4"), {kGlobalMean, 8, 64, 1.0, kAll});
   return kernel;
 }

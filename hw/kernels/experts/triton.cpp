@@ -12,9 +12,6 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-struct Constants : ExpertsParameters {
-  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
-};
 /// vLLM's fused_moe.
 struct Gathering : ExpertsParameters, GatheredRows {
   static std::span<const Parameter<Gathering>> fields();
@@ -102,13 +99,13 @@ const ExpertsKernel& triton_mma_sync_experts() {
   return kernel;
 }
 const ExpertsKernel& oai_triton_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("oai_triton_experts", "OpenAI's Triton kernels, mxfp4"),
-                                                 {kLocalMean, 8, 128});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
+      experts_facts("oai_triton_experts", "OpenAI's Triton kernels, mxfp4"), {kLocalMean, 8, 128});
   return kernel;
 }
 const ExpertsKernel& rocm_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("rocm_experts", "vLLM's Triton kernels on ROCm in 2024"),
-                                                 {kLocalMean, 8, 128, 1.0, kAll});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
+      experts_facts("rocm_experts", "vLLM's Triton kernels on ROCm in 2024"), {kLocalMean, 8, 128, 1.0, kAll});
   return kernel;
 }
 

@@ -9,60 +9,49 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-struct Constants : ExpertsParameters {
-  static std::span<const Parameter<Constants>> fields() { return kExpertsFields<Constants>; }
-};
-/// Of tiles of up to 256 rows.
-struct TallTiles : ExpertsParameters, EmptyRows {
-  static std::span<const Parameter<TallTiles>> fields() {
-    static constexpr auto kFields = joined(kExpertsFields<TallTiles>, kEmptyRowsField<TallTiles>);
-    return kFields;
-  }
-};
-
 constexpr ExpertTraits kHalfFilled{kLocalMean, 16, 128, 0.5, kAll};
 
 }  // namespace
 
 const ExpertsKernel& trtllm_gen_bf16_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_bf16_experts", "trtllm-gen, 16 bit", &triton_experts()), {kLocalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_fp8_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_fp8_experts", "trtllm-gen, fp8", &cutlass_experts()), {kLocalMean, 16, 128});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_block_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_block_experts", "trtllm-gen, block fp8", &triton_block_experts()),
       {kLocalMean, 8, 64, 1.0, kAll});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_block_modular_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_block_modular_experts", "trtllm-gen, block fp8, behind an exchange"), kHalfFilled);
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_nvfp4_experts() {
-  static const ExpertsKernelOf<Constants> kernel(experts_facts("trtllm_gen_nvfp4_experts", "trtllm-gen, nvfp4"),
-                                                 kHalfFilled);
+  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("trtllm_gen_nvfp4_experts", "trtllm-gen, nvfp4"),
+                                                         kHalfFilled);
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_mxfp4_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_mxfp4_experts", "trtllm-gen, mxfp4 under vLLM", &oai_triton_experts()),
       {kTuned, 8, 128});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_mxfp8_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_mxfp8_experts", "trtllm-gen, mxfp4 times mxfp8 under vLLM"), kHalfFilled);
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_mxfp4_trtllm_experts() {
-  static const ExpertsKernelOf<Constants> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_mxfp4_trtllm_experts", "trtllm-gen, mxfp4 under TensorRT-LLM", &oai_triton_experts()),
       {kLocalMean, 8, 64});
   return kernel;
