@@ -51,11 +51,11 @@ bool converged(const Record& record, Seconds sampled, const HarnessOptions& opti
 /// Samples until the median is known, the time is up or Ctrl-C came. When each was taken goes to `ends`.
 void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions& options, Record& record,
             std::vector<Seconds>& ends) {
-  const Seconds start = backend.now();
+  Seconds sampled{};
   while (true) {
     const int taken = static_cast<int>(record.samples_us.size());
     if (taken >= options.min_samples) {
-      if (converged(record, backend.now() - start, options)) {
+      if (converged(record, sampled, options)) {
         record.stop = Stop::kConverged;
         return;
       }
@@ -69,8 +69,11 @@ void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions
       return;
     }
     record.samples_us.push_back(subject.time(record.repeats).in(kMicrosecond));
+    const Seconds took = record.samples_us.back() * record.repeats * kMicrosecond;
+    sampled += took;
     ends.push_back(backend.now());
     if (backend.throttled()) record.throttled.push_back(taken);
+    if (backend.sees_throttling()) backend.wait(options.rest * took);
   }
 }
 
@@ -92,10 +95,11 @@ void measure_cool(Backend& backend, Case& subject, Seconds until, const HarnessO
   mark_late(backend, ends, options, record);
 }
 
+Seconds load_of(const Point& point) { return static_cast<double>(point.number("load_ms")) * kMillisecond; }
+
 /// Without a pause for `load_ms`; the samples of the second half count, when power and heat have had their say.
 void measure_under_load(Backend& backend, Case& subject, const HarnessOptions& options, Record& record) {
-  const Seconds call = subject.time(record.repeats),
-                load = static_cast<double>(record.point.number("load_ms")) * kMillisecond;
+  const Seconds call = subject.time(record.repeats), load = load_of(record.point);
   const double wanted = std::ceil(load / std::max(call * record.repeats, Seconds{1e-9}));
   const int count = static_cast<int>(std::clamp(wanted, 2.0, static_cast<double>(2 * options.max_samples)));
   const std::vector<Seconds> times =
@@ -133,7 +137,9 @@ std::optional<Record> measure_point(Backend& backend, const Point& point, Second
     }
     settle(backend, options);
     record.before = backend.state();
-    record.repeats = warm(backend, *subject, warm_up, options);
+    HarnessOptions mine = options;
+    if (under_load) mine.sample_length = std::max(options.sample_length, load_of(point) / options.max_samples);
+    record.repeats = warm(backend, *subject, warm_up, mine);
     if (under_load) {
       measure_under_load(backend, *subject, options, record);
     } else {

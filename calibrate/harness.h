@@ -21,8 +21,12 @@ struct HarnessOptions {
   Seconds first_warm_up{0.3};    ///< the same for the first point: a GPU wakes slowly
   Seconds least_sampled{20e-3};  ///< of samples before a point may end: drift shows
   /// NVML's readings are as old as 100 ms (arXiv:2312.02741): a point begins when no limit of the one before shows any
-  /// more, at the latest after `settle`, and what shows within `flag_lag` after it is its own.
-  Seconds settle{0.1}, flag_lag{25e-3};
+  /// more, at the latest after `settle`, and what shows within `flag_lag` after it is its own. On an H200 the flag
+  /// stays for up to 0.3 s.
+  Seconds settle{0.5}, flag_lag{25e-3};
+  /// The device idles so many sample lengths after each sample of a cool point: at a quarter of the time at work no
+  /// kernel reaches the board's power.
+  double rest = 3.0;
   Seconds sample_length{1e-3};  ///< a sample holds so many calls that it is at least this long
   int max_repeats = 300;
   Seconds least_per_point{0.05};  ///< a point may take this long even where its share of the budget is less

@@ -276,6 +276,8 @@ bool is_hot(const Record& record) {
   return record.point.find("load_ms") != nullptr || 2 * record.throttled.size() > record.samples_us.size();
 }
 
+bool is_held_down(const Record& record) { return is_hot(record) && record.point.find("load_ms") == nullptr; }
+
 std::string to_json_line(const Record& r) {
   Json shape = Json::object();
   for (const auto& [name, value] : r.point.shape)

@@ -86,6 +86,8 @@ struct Statistics {
 Statistics statistics_of(const std::vector<double>& samples_us);
 /// Was the clock that of a GPU under load: measured so, or held down for most of the samples?
 bool is_hot(const Record& record);
+/// Hot without `load_ms`: its clock lies anywhere between the cool one and the one under load.
+bool is_held_down(const Record& record);
 
 /// The line, without its end.
 std::string to_json_line(const Record& record);

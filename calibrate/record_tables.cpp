@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -68,8 +69,9 @@ std::string field_of(const Record& record, const Column& column, const Mark& mar
 }
 
 /// Copies from pageable memory are staged by the driver: no engine copies so.
-bool is_row(const Record& record, const Conversion& conversion) {
+bool is_row(const Record& record, const Conversion& conversion, bool with_held_down) {
   if (record.point.op != conversion.record_op || !record.has_time()) return false;
+  if (!with_held_down && is_held_down(record)) return false;
   const Point::Value* memory = record.point.find("memory");
   return !memory || *memory != Point::Value{std::string("pageable")};
 }
@@ -83,11 +85,17 @@ std::vector<MeasuredTable> tables_of(const RecordFile& file) {
     std::vector<std::vector<std::string>> rows;
     std::vector<int> lines;
   };
+  const auto count = [&](bool down) {
+    return std::count_if(file.records.begin(), file.records.end(), [&](const Record& r) {
+      return r.has_time() && !r.point.find("load_ms") && is_held_down(r) == down;
+    });
+  };
+  const bool always_down = count(true) > count(false);
   std::vector<Rows> found;
   for (const Conversion& conversion : kConversions) {
     for (std::size_t i = 0; i < file.records.size(); ++i) {
       const Record& record = file.records[i];
-      if (!is_row(record, conversion)) continue;
+      if (!is_row(record, conversion, always_down)) continue;
       if (found.empty() || found.back().op != conversion.table_op) {
         found.push_back({conversion.table_op, {"engine", "kernel", "latency_us", "timing"}, {}, {}});
         for (const Column& column : conversion.columns) found.back().columns.emplace_back(column.name);

@@ -110,6 +110,22 @@ TEST_CASE("harness: a point under load shows the clock that the power limit leav
   CHECK(statistics_of(out.records[2].samples_us).median_us == doctest::Approx(10.0));
 }
 
+TEST_CASE("harness: a cool point rests after each sample, so that no power limit is reached") {
+  // 10 ms of work heat it up, idling cools it twice as fast: with rests of three samples it never gets warm
+  MadeUpDevice device;
+  device.heats_in = 10.0 * kMillisecond;
+  MadeUpBackend backend(device);
+  const Run out = run(backend, {point(1)}, {.warm_up = 1e-3 * kSecond, .first_warm_up = 1e-3 * kSecond});
+  REQUIRE(out.records.size() == 1);
+  CHECK(out.records[0].throttled.empty());
+  CHECK(out.records[0].samples_us.size() == 20);  // 20 ms at work, the rests apart
+  CHECK(statistics_of(out.records[0].samples_us).median_us == doctest::Approx(10.0));
+  // without rests it is held down before the end
+  MadeUpBackend hurried(device);
+  const Run hot = run(hurried, {point(1)}, {.warm_up = 1e-3 * kSecond, .first_warm_up = 1e-3 * kSecond, .rest = 0.0});
+  CHECK(!hot.records[0].throttled.empty());
+}
+
 TEST_CASE("harness: a limit that is read late is counted to the point that reached it") {
   MadeUpDevice device;
   device.heats_in = 20.0 * kMillisecond;
@@ -117,6 +133,7 @@ TEST_CASE("harness: a limit that is read late is counted to the point that reach
   MadeUpBackend backend(device);
   HarnessOptions options;
   options.first_warm_up = options.warm_up;
+  options.rest = 0.0;
   const Run out = run(backend, {point(1), point(2)}, options);
   REQUIRE(out.records.size() == 2);
   // 5 ms of warm-up and some 20 ms of samples: the clock falls during the last ones, and is read so after the end

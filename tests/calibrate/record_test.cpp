@@ -157,18 +157,23 @@ TEST_CASE("records: become rows of the tables that fit and validate take") {
   REQUIRE(tables.size() == 3);
   CHECK(tables[0].op == "gemm");
   const CsvTable& gemm = tables[0].table;
-  REQUIRE(gemm.rows() == 4);  // what has no time is no row
+  REQUIRE(gemm.rows() == 3);  // what has no time is no row, nor is what was held down between cool and loaded
   CHECK(gemm.number(1, gemm.column("m")) == 2);
   CHECK(gemm.number(1, gemm.column("latency_us")) == 11.5);  // all samples count, throttled ones too
   CHECK(gemm.at(1, gemm.column("timing")) == "cool");        // one of four was throttled
   CHECK(gemm.at(2, gemm.column("timing")) == "served");      // measured under load
-  CHECK(gemm.at(3, gemm.column("timing")) == "served");      // held down all the time
   CHECK(gemm.at(0, gemm.column("engine")) == "roofcast-0.1.0");
   CHECK(gemm.mark(1, 0).line == 6);
   CHECK(tables[1].op == "attention_decode");
   CHECK(tables[1].table.number(0, tables[1].table.column("sliding_window")) == 0);
   CHECK(tables[2].op == "elementwise");
   CHECK(tables[2].table.rows() == 1);  // pinned alone
+  // a device whose clock is held down most of the time is never cool: its rows are those of a loaded one
+  const std::string down = to_json_line(hot) + "\n";
+  const std::vector<MeasuredTable> slow = tables_of(parse_records(down + down + to_json_line(product(1)) + "\n", "m"));
+  REQUIRE(slow.size() == 1);
+  REQUIRE(slow[0].table.rows() == 3);
+  CHECK(slow[0].table.at(0, slow[0].table.column("timing")) == "served");
 }
 
 TEST_CASE("records: another GPU than the named one is refused") {
