@@ -20,6 +20,9 @@ constexpr std::array<ProductShape, 4> kOddShapes{
 
 /// Milliseconds of a point under load: power is limited within tens of them.
 constexpr std::int64_t kLoad = 100;
+/// Milliseconds until a reading of power holds nothing from before: NVML's is the mean of a second (NVML API reference,
+/// nvmlDeviceGetPowerUsage), read after three quarters of the load.
+constexpr std::int64_t kPowerLoad = 2000;
 
 class Grid {
  public:
@@ -111,6 +114,18 @@ void add_gemm(Grid& grid) {
   for (const char* dtype : {"bf16", "fp8", "int8"}) add_products(grid, dtype, 2, all, kServedShapes);
 }
 
+/// What the board draws: bound by memory, by the matrix units, and whole steps.
+void add_power(Grid& grid, const Device& device) {
+  const Values load{kPowerLoad};
+  const std::int64_t blocks = 4 * std::max(device.sm_count, 1);
+  grid.add("decode_step", "bf16", 1, {{"batch", {1, 64, 256}}, {"context", {2048}}, {"load_ms", load}});
+  grid.add("gemm", "bf16", 1, {{"m", {4096}}, {"n", {28672}}, {"k", {4096}}, {"load_ms", load}});
+  grid.add("stream", "", 2, {{"kind", {"read"}}, {"bytes", {1024 * kMiB}}, {"blocks", {blocks}}, {"load_ms", load}});
+  grid.add("gemm", "bf16", 2, {{"m", {1, 256, 1024}}, {"n", {28672}}, {"k", {4096}}, {"load_ms", load}});
+  grid.add("gemm", "fp8", 2, {{"m", {4096}}, {"n", {28672}}, {"k", {4096}}, {"load_ms", load}});
+  grid.add("decode_step", "bf16", 2, {{"batch", {16, 64}}, {"context", {512, 8192}}, {"load_ms", load}});
+}
+
 void add_attention(Grid& grid) {
   const auto decode = [&](int level, const Values& batch, const Values& context, const Values& heads, int kv, int dim) {
     grid.add("attention_decode", "bf16", level,
@@ -193,6 +208,7 @@ std::vector<Point> default_grid(const Device& device, int level) {
   add_loaded_gemm(grid);
   add_attention(grid);
   add_layers(grid, device);
+  add_power(grid, device);
   return grid.up_to(level);
 }
 

@@ -18,6 +18,7 @@
 #include "hw/kernel_rules.h"
 #include "reports/plot_files.h"
 #include "reports/table.h"
+#include "sim/plan/power.h"
 #include "sim/plan/scenario.h"
 #include "sim/step/step_model.h"
 
@@ -116,6 +117,27 @@ std::string step_table(const calibrate::RecordFile& file, const std::string& gpu
   return model ? "\n" + table.text() : "";
 }
 
+/// What the board drew under load, beside what `power_of` says of the same work in the same time.
+std::string power_table(const calibrate::RecordFile& file, const GpuSpec& gpu) {
+  reports::Table table({"board power", "measured W", "forecast W", "error", "clock MHz"});
+  bool any = false;
+  for (const calibrate::Record& r : file.records) {
+    constexpr std::int64_t kMeanOver = 1000;  // ms: NVML's reading is the mean of so long
+    const bool steady = r.point.find("load_ms") != nullptr && r.point.number("load_ms") > kMeanOver;
+    if (!steady || !r.has_time() || r.during.power_w <= 0) continue;
+    const double seconds = calibrate::statistics_of(r.samples_us).median_us * 1e-6;
+    Utilization busy{.memory = r.bytes / seconds / gpu.memory_bandwidth.base()};
+    if (!r.point.dtype.empty())
+      busy.compute = r.flops / seconds / gpu.peak(parse_dtype(r.point.dtype, Mark{"dtype", 0, 0})).base();
+    const double forecast = power_of(gpu, busy).value;
+    any = true;
+    table.row({r.point.key(), fmt::format("{:.0f}", r.during.power_w), fmt::format("{:.0f}", forecast),
+               fmt::format("{:+.1f} %", 100 * (forecast / r.during.power_w - 1)),
+               fmt::format("{:.0f}", r.during.sm_clock_mhz)});
+  }
+  return any ? "\n" + table.text() : "";
+}
+
 std::string kernel_errors(const std::vector<calibrate::MeasuredTable>& tables,
                           const std::vector<calibrate::KernelValidation>& found) {
   reports::Table table({"constants in force against these measurements", "rows", "MAPE", "median", "bias"});
@@ -130,6 +152,7 @@ std::string kernel_errors(const std::vector<calibrate::MeasuredTable>& tables,
 std::string left_out(const calibrate::RecordFile& file) {
   std::string text;
   for (const calibrate::Record& r : file.records) {
+    if (r.has_time() && is_held_down(r)) text += r.point.key() + ": power or heat held the clock down\n";
     if (!r.has_time())
       text += fmt::format("{}: {}{}{}\n", r.point.key(), name_of(r.stop), r.note.empty() ? "" : ": ", r.note);
   }
@@ -181,6 +204,7 @@ int show_records(const Options& options, const calibrate::RecordFile& file) {
                options.formatted([&](const std::string& format) { return records_data(file, gpu, found, format); }));
   } else {
     if (gpu) fmt::print("{}", step_table(file, options.has("gpu") ? options.text("gpu") : gpu->spec.name));
+    if (gpu && power_known(gpu->spec)) fmt::print("{}", power_table(file, gpu->spec));
     fmt::print("{}", left_out(file));
   }
   draw(options, measurement_charts(file, tables, found));
