@@ -2,13 +2,17 @@
 """Times an engine's own kernels where its wheels are installed, one JSON line a point as `roofcast calibrate measure`
 writes them, so that `roofcast calibrate fit` takes both:
 
-    python3 collect_engines.py --out vllm.jsonl [--budget 120] [--only gemm,attention_decode,attention_prefill]
+    python3 collect_engines.py --out vllm.jsonl [--engine vllm|pytorch] [--budget 120]
+        [--only gemm,attention_decode,attention_prefill]
 
-vLLM: its CUTLASS products in fp8 with a scale a token and a channel, FlashAttention over a paged bf16 cache. Every result
-is compared with PyTorch in fp32 before it is timed; a kernel that fails is written down as failed, and the rest goes on.
+vLLM: its CUTLASS products in fp8 with a scale per token and per channel, FlashAttention over a paged bf16 cache.
+PyTorch, under which Hugging Face Transformers runs: torch._scaled_mm with the same scales, and
+scaled_dot_product_attention of one query group per key head. Every result is compared with PyTorch in fp32 before it is
+timed. A kernel that fails is written down as failed, and the rest goes on.
 """
 
 import argparse
+import importlib
 import json
 import statistics
 import time
@@ -72,6 +76,43 @@ def product(torch, shape):
     return "cutlass_scaled_mm", run, want, lambda y: y[:64]
 
 
+def torch_product(torch, shape):
+    """The same product by PyTorch's own kernel."""
+    m, n, k = shape["m"], shape["n"], shape["k"]
+    slots = max(1, min(64, -(-4 * torch.cuda.get_device_properties(0).L2_cache_size // (n * k))))
+    fp8 = torch.float8_e4m3fn
+    x = torch.randn(m, k, device="cuda").clamp(-3, 3).to(fp8)
+    w = [torch.randn(n, k, device="cuda").clamp(-3, 3).to(fp8).t() for _ in range(slots)]
+    of_x, of_w = torch.ones(m, 1, device="cuda"), torch.ones(1, n, device="cuda")
+
+    def run(slot):
+        return torch._scaled_mm(x, w[slot % slots], scale_a=of_x, scale_b=of_w, out_dtype=torch.bfloat16,
+                                use_fast_accum=True)
+
+    want = x[:64].float() @ w[0].float()
+    return "torch._scaled_mm", run, want, lambda y: y[:64]
+
+
+def torch_attention(torch, shape, prompt):
+    """scaled_dot_product_attention as Transformers calls it: a cache of [batch, kv_heads, tokens, head_dim]."""
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    batch, heads, kv, dim = shape["batch"], shape["heads"], shape["kv_heads"], shape["head_dim"]
+    length = shape["seq_len"] if prompt else shape["context_len"]
+    queries = length if prompt else 1
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    slots = max(1, min(16, -(-4 * l2 // (4 * batch * length * kv * dim))))
+    q = torch.randn(batch, queries, heads, dim, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
+    cache = [torch.randn(2, batch, kv, length, dim, device="cuda", dtype=torch.bfloat16) for _ in range(slots)]
+
+    def run(slot):
+        k, v = cache[slot % slots]
+        return sdpa(q, k, v, is_causal=prompt, enable_gqa=True)
+
+    k, v = (part[:1].float().repeat_interleave(heads // kv, 1) for part in cache[0])
+    want = sdpa(q[:1].float(), k, v, is_causal=prompt)[0]
+    return "scaled_dot_product_attention", run, want, lambda y: y[0]
+
+
 def attention(torch, shape, prompt):
     """FlashAttention over pages, as vLLM calls it: prompts of `seq_len` tokens, or one token after `context_len` - 1."""
     from vllm.vllm_flash_attn import flash_attn_varlen_func
@@ -103,10 +144,14 @@ def attention(torch, shape, prompt):
     return f"FlashAttention-{version}", run, want, lambda y: y[:queries]
 
 
-def make(torch, point):
+ENGINES = {"vllm": (product, attention), "pytorch": (torch_product, torch_attention)}
+
+
+def make(torch, engine, point):
+    of_product, of_attention = ENGINES[engine]
     if point["op"] == "gemm":
-        return product(torch, point["shape"])
-    return attention(torch, point["shape"], point["op"] == "attention_prefill")
+        return of_product(torch, point["shape"])
+    return of_attention(torch, point["shape"], point["op"] == "attention_prefill")
 
 
 class Clock:
@@ -136,9 +181,9 @@ class Clock:
         return out
 
 
-def measure(torch, point, clock, flush):
+def measure(torch, engine, point, clock, flush):
     """(kernel, samples in us, calls a sample, states); raises where the result is wrong."""
-    kernel, run, want, part = make(torch, point)
+    kernel, run, want, part = make(torch, engine, point)
     got = part(run(0)).float()
     error = ((got - want).norm() / want.norm()).item()
     if not error < 0.02:
@@ -190,12 +235,13 @@ def measure(torch, point, clock, flush):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--engine", choices=ENGINES, default="vllm")
     parser.add_argument("--budget", type=float, default=120.0, help="seconds")
     parser.add_argument("--only", default="", help="OP,...")
     flags = parser.parse_args()
     try:
         import torch
-        import vllm
+        of_engine = torch if flags.engine == "pytorch" else importlib.import_module(flags.engine)
     except ImportError as error:
         parser.exit(3, f"collect_engines: {error}; it runs where the engine's wheels are installed\n")
     if not torch.cuda.is_available():
@@ -204,7 +250,8 @@ def main():
     device = {"name": p.name, "driver": "", "cuda": torch.version.cuda or "", "compute_capability": f"{p.major}.{p.minor}",
               "sm_count": p.multi_processor_count, "devices": 1, "memory_bytes": p.total_memory,
               "l2_bytes": p.L2_cache_size}
-    clock, engine, end = Clock(), "vllm-" + vllm.__version__, time.monotonic() + flags.budget
+    engine = f"{flags.engine}-{of_engine.__version__.split('+')[0]}"
+    clock, end = Clock(), time.monotonic() + flags.budget
     flush = torch.ones(2 * p.L2_cache_size // 4, device="cuda")
     wanted = set(flags.only.split(",")) if flags.only else None
     with open(flags.out, "a", encoding="utf-8") as out:
@@ -214,7 +261,7 @@ def main():
             kernel, samples, repeats, stop, note = "", [], 1, "samples", ""
             states = (clock.state(),) * 3
             try:
-                kernel, samples, repeats, states = measure(torch, point, clock, flush)
+                kernel, samples, repeats, states = measure(torch, flags.engine, point, clock, flush)
             except ArithmeticError as error:
                 stop, note = "wrong_result", str(error)
             except torch.cuda.OutOfMemoryError as error:
