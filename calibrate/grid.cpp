@@ -18,6 +18,24 @@ constexpr std::array<ProductShape, 4> kServedShapes{
 constexpr std::array<ProductShape, 4> kOddShapes{
     {{128, 128}, {1024, 4096}, {128, 16384}, {16384, 128}}};  // what tells launch, k-steps and epilogue apart
 
+/// Layers of other models and shapes between: what eight shapes fit is not yet true of the others.
+constexpr std::array<ProductShape, 16> kManyShapes{{{512, 7168},
+                                                    {2112, 7168},
+                                                    {7168, 2048},
+                                                    {1536, 5120},
+                                                    {10240, 5120},
+                                                    {5120, 13824},
+                                                    {8192, 8192},
+                                                    {57344, 8192},
+                                                    {8192, 3584},
+                                                    {2560, 2560},
+                                                    {19456, 2560},
+                                                    {256, 2048},
+                                                    {32768, 512},
+                                                    {64, 4096},
+                                                    {3072, 1024},
+                                                    {640, 10240}}};
+
 /// Milliseconds of a point under load: power is limited within tens of them.
 constexpr std::int64_t kLoad = 100;
 /// Milliseconds until a reading of power holds nothing from before: NVML's is the mean of a second (NVML API reference,
@@ -98,6 +116,7 @@ void add_gemm(Grid& grid) {
   add_products(grid, "bf16", 0, few, kOddShapes);
   const Values more{1, 8, 16, 32, 64, 128, 256, 512, 1024, 1025, 2048, 4096, 8192};
   add_products(grid, "bf16", 1, more, kServedShapes);
+  add_products(grid, "bf16", 1, {4, 48, 192, 768, 3072}, kManyShapes);
   add_products(grid, "fp8", 1, more, kServedShapes);
   add_products(grid, "fp8", 1, few, kOddShapes);
   add_products(grid, "int8", 1, few, kServedShapes);
@@ -112,6 +131,7 @@ void add_gemm(Grid& grid) {
   const Values all{1,   2,   4,   8,   16,  24,   32,   48,   64,   96,   128,  160,  192, 256,
                    320, 384, 512, 640, 768, 1024, 1025, 1536, 2048, 3072, 4096, 6144, 8192};
   for (const char* dtype : {"bf16", "fp8", "int8"}) add_products(grid, dtype, 2, all, kServedShapes);
+  add_products(grid, "fp8", 2, {4, 48, 192, 768, 3072}, kManyShapes);
 }
 
 /// What the board draws: bound by memory, by the matrix units, and whole steps.
@@ -142,6 +162,7 @@ void add_attention(Grid& grid) {
   decode(1, {1, 4, 16, 64, 128, 256}, {2, 128, 512, 1024, 2048, 4096, 8192, 16384}, {32}, 8, 128);
   decode(1, {1, 64}, {512, 4096}, {8}, 8, 128);
   decode(1, {1, 64}, {512, 4096, 32768}, {32}, 8, 64);
+  decode(2, {2, 8, 32}, {512, 1024, 4096, 8192}, {32}, 8, 128);
   decode(2, {1, 2, 8, 32}, {256, 1024, 4096, 32768, 131072}, {64, 16}, 8, 128);
   const auto prefill = [&](int level, const Values& batch, const Values& length, int heads, int kv, int dim) {
     grid.add("attention_prefill", "bf16", level,

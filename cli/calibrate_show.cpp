@@ -94,10 +94,26 @@ ConfigTree gpu_of(const Options& options, const calibrate::RecordFile& file) {
   return calibrate::gpu_of_device(calibrate::device_of(file));
 }
 
-/// Measured decode steps beside the GPU time of the same step as `estimate` prices it; empty when there are none.
+/// Microseconds that the attention of a measured step takes by itself, where the file has it at the same shape.
+std::optional<double> attention_of(const calibrate::RecordFile& file, const calibrate::Record& step) {
+  const auto same = [&](const calibrate::Record& r) {
+    const calibrate::Point& p = r.point;
+    return p.op == "attention_decode" && r.has_time() && p.number("batch") == step.point.number("batch") &&
+           p.number("context_len") == step.point.number("context") && p.number("heads") == 32 &&
+           p.number("kv_heads") == 8 && p.number("head_dim") == 128;
+  };
+  const auto found = std::find_if(file.records.begin(), file.records.end(), same);
+  if (found == file.records.end()) return std::nullopt;
+  return calibrate::statistics_of(found->samples_us).median_us;
+}
+
+/// Measured decode steps beside the GPU time of the same step as `estimate` prices it; empty when there are none. The
+/// step runs our own attention, estimate's an engine's: `this attention` puts the measured one in its place.
 std::string step_table(const calibrate::RecordFile& file, const std::string& gpu_file) {
-  reports::Table table({"decode step, Llama-3.1-8B bf16", "context", "measured ms", "estimated ms", "error"});
+  reports::Table table({"decode step, Llama-3.1-8B bf16", "context", "measured ms", "estimated ms", "error",
+                        "this attention ms", "error"});
   std::optional<StepModel> model;
+  double sum = 0, rows = 0;
   for (const calibrate::Record& r : file.records) {
     if (r.point.op != "decode_step" || !r.has_time()) continue;
     if (!model) {
@@ -109,12 +125,27 @@ std::string step_table(const calibrate::RecordFile& file, const std::string& gpu
     const auto batch = static_cast<double>(r.point.number("batch")),
                context = static_cast<double>(r.point.number("context"));
     const StepBatch step{.decodes = static_cast<int>(batch), .decode_context = batch * context, .prefills = {}};
-    const double estimated = model->breakdown(step).gpu_time.in(kMillisecond);
+    const StepBreakdown priced = model->breakdown(step);
+    const double estimated = priced.gpu_time.in(kMillisecond);
     const double measured = calibrate::statistics_of(r.samples_us).median_us / 1000;
-    table.row({fmt::format("batch {:.0f}", batch), fmt::format("{:.0f}", context), reports::significant(measured),
-               reports::significant(estimated), fmt::format("{:+.1f} %", 100 * (estimated / measured - 1))});
+    const auto error = [&](double ms) { return fmt::format("{:+.1f} %", 100 * (ms / measured - 1)); };
+    std::string own = "-", own_error = "-";
+    if (const std::optional<double> attention = attention_of(file, r)) {
+      double with_it = estimated;
+      for (const OperatorTime& o : priced.operators) {
+        if (o.name == "attention") with_it += o.count * *attention / 1000 - o.cost.time.in(kMillisecond);
+      }
+      own = reports::significant(with_it);
+      own_error = error(with_it);
+      sum += std::abs(with_it / measured - 1), rows += 1;
+    }
+    const bool loaded = r.point.find("load_ms") != nullptr;
+    table.row({fmt::format("batch {:.0f}{}", batch, loaded ? ", under load" : ""), fmt::format("{:.0f}", context),
+               reports::significant(measured), reports::significant(estimated), error(estimated), own, own_error});
   }
-  return model ? "\n" + table.text() : "";
+  if (!model) return "";
+  const std::string mean = rows > 0 ? fmt::format("mean error with this attention {}\n", percent(sum / rows)) : "";
+  return "\n" + table.text() + mean;
 }
 
 /// What the board drew under load, beside what `power_of` says of the same work in the same time.
