@@ -35,7 +35,7 @@ const Deployment& deployment_of(const PlannedDeployment& p) { return *p.candidat
 
 std::string constants_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return "datasheet";
-  if (of_another_vendor(d)) return "other vendor's";
+  if (of_another_vendor(d)) return "other vendor";
   return d.efficiency.carried_over_from.empty() ? "measured" : "carried over";
 }
 
@@ -113,7 +113,7 @@ void rank_by_content(VerdictTable& table) {
     const bool same = std::all_of(table.rows.begin(), table.rows.end(),
                                   [&](const auto& row) { return row[i] == table.rows.front()[i]; });
     if (same && (table.ranks[i] != kNeeded || table.columns[i] == "formats")) table.ranks[i] = kSameOfAll;
-    if (!same && table.columns[i] == "engine") table.ranks[i] = kNeeded;
+    if (!same && (table.columns[i] == "engine" || table.columns[i] == "constants")) table.ranks[i] = kNeeded;
     if (!same && (table.columns[i] == "seqs" || table.columns[i] == "tokens")) table.ranks[i] = 1;
   }
 }

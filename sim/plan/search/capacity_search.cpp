@@ -221,8 +221,12 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
     best.erase(p.candidate.scenario.deployment->gpu.name);
     if (p.candidate.disaggregated()) best.erase(p.candidate.prefill().gpu.name);
   }
+  const auto judged = [&](const std::string& gpu) {  // the forecast meets the objectives, too few draws do
+    return std::any_of(out.forecasts.begin(), out.forecasts.end(),
+                       [&](const PlannedDeployment& f) { return f.candidate.gpu == gpu; });
+  };
   for (const auto& [gpu, e] : best) {
-    if (e->may_hold && e->simulated && !e->evaluation.nearest && plan.confidence > 0) {
+    if (judged(gpu)) {
       out.notes.push_back(unsure_gpu_note(gpu, plan.confidence));
       continue;
     }

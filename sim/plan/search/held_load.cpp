@@ -46,6 +46,11 @@ class Prober {
 
 }  // namespace
 
+double on_grid(double load, double high) {
+  constexpr double kSteps = 32;  // of a factor of two: neighbors are 2.2 % apart
+  return high * std::exp2(-std::max(0.0, std::round(kSteps * std::log2(high / load))) / kSteps);
+}
+
 HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
                    std::vector<TriedLoad>& tried) {
   constexpr int kHalvings = 10;  // at a thousandth of a load that is too much requests no longer meet each other
@@ -66,7 +71,8 @@ HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet
   }
   if (low == 0) return {0, probe.last()};
   while (probe.apart(low, high, range.tolerance)) {
-    const double middle = probe.rounded(std::sqrt(low * high));
+    const double between = std::sqrt(low * high);
+    const double middle = probe.rounded(range.on_grid ? on_grid(between, range.high) : between);
     if (middle <= low || middle >= high) break;
     if (probe.holds(middle)) {
       low = middle, held = {low, probe.last()};

@@ -256,7 +256,8 @@ class PairEvaluator {
     const double goal = threshold();
     const bool challenged = std::isfinite(goal) && search_.prune;
     const double rate = -goal * kBetter * pair_.gpus(with_spares(fleet, plan_)) / outputs();  // that beats it
-    LoadRange range{.low = 0, .high = most_load(fleet)};
+    // On a grid: the load that is found does not depend on the one that had to be beaten.
+    LoadRange range{.low = 0, .high = most_load(fleet), .on_grid = kind_ == LoadKind::kRate};
     std::optional<LoadResult> at_low;
     if (challenged) {
       const double low =
@@ -285,9 +286,11 @@ class PairEvaluator {
     return std::clamp(1.5 * rate * longest_stay(pair_.scenario), 1.0, seats);
   }
 
-  /// The rate, if the fleet holds it; else 0.
+  /// The rate of the grid next to this one, if the fleet holds it; else 0.
   double challenge_rate(const Fleet& fleet, double rate, double most) {
-    return rate < most && simulate_at(fleet, rate).met ? rate : 0;
+    if (rate >= most) return 0;
+    const double next = on_grid(rate, most);
+    return simulate_at(fleet, next).met ? next : 0;
   }
 
   /// The users with which so many requests/s are served, if the fleet holds them; else 0. Fewer of them bring less, so

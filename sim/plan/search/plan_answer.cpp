@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/plan/search/condition.h"
 #include "sim/plan/search/plan_notes.h"
 #include "sim/plan/search/risk.h"
 
@@ -11,10 +12,15 @@ namespace {
 /// The day of a load that changes: as its profile says, or as it was recorded.
 std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalPlan> diurnal, const PlanSpec& plan) {
   if (diurnal && plan.disaggregated) {
-    throw ConfigError(tree->mark,
+    throw ConfigError(value_at(tree, "search.modes")->mark,
                       "separate prefill and decode workers can only be planned for a steady load; leave "
-                      "'disaggregated' out of 'modes', "
-                      "or the arrivals' 'profile'");
+                      "'disaggregated' out of 'modes', or the arrivals' 'profile'");
+  }
+  if (diurnal && plan.goal == PlanGoal::kThroughput) {
+    throw ConfigError(
+        value_at(tree, "search.goal")->mark,
+        "'goal: throughput' seeks the highest load, and the arrivals' 'profile' says what the load is; take "
+        "'cost' or 'gpus', or leave the profile out");
   }
   if (!diurnal) diurnal = recorded_day(plan);
   if (plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))

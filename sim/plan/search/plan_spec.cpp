@@ -38,20 +38,14 @@ constexpr std::array kSpaceKeys{SpaceKey{"engines", "engine"},
                                 SpaceKey{"max_num_seqs", "engine.max_num_seqs"},
                                 SpaceKey{"max_num_batched_tokens", "engine.max_num_batched_tokens"}};
 
-/// A GPU of the list without the plan's own key, which goes to `available`.
-ConfigTree read_gpu(const ConfigTree& tree, PlanSpec& plan) {
-  if (tree->kind != ConfigNode::Kind::kMap) return tree;
-  const ConfigTree* name = tree->find("name");
-  const ConfigTree* available = tree->find("available");
-  if (available == nullptr) return tree;
-  if (name == nullptr) throw ConfigError(tree->mark, "a GPU of the list needs its 'name'");
-  ConfigReader in(tree, "a GPU");
-  const std::string shipped = shipped_name("hardware", (*name)->scalar);
-  plan.available.emplace_back(shipped.empty() ? (*name)->scalar : shipped,
-                              static_cast<int>(in.integer("available", {1, 1e6})));
-  auto rest = std::make_shared<ConfigNode>(*tree);
+/// Takes how many there are, the plan's own key, from a GPU of the list.
+std::optional<int> take_available(ConfigTree& gpu) {
+  if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("available") == nullptr) return std::nullopt;
+  const auto available = static_cast<int>(ConfigReader(gpu, "a GPU").integer("available", {1, 1e6}));
+  auto rest = std::make_shared<ConfigNode>(*gpu);
   std::erase_if(rest->entries, [](const ConfigNode::Entry& entry) { return entry.key == "available"; });
-  return rest;
+  gpu = rest;
+  return available;
 }
 
 void read_modes(PlanSpec& plan, ConfigReader& in) {
@@ -161,7 +155,10 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
   check_values(in, "gpus", gpus);
   const bool announced = in.boolean("announced", false);
   for (ConfigTree& gpu : gpus) {
-    gpu = read_gpu(gpu, plan);
+    const std::optional<int> available = take_available(gpu);
+    const bool map = gpu->kind == ConfigNode::Kind::kMap;
+    if (map && !gpu->find("name") && !gpu->find("like") && !gpu->find("architecture"))
+      throw ConfigError(gpu->mark, "a GPU of the list needs its 'name', as in {name: h100-sxm, available: 8}");
     const GpuSpec spec = parse_gpu_spec(ConfigReader(resolve_named("hardware", gpu), "a GPU"));
     if (spec.announced && !announced)
       throw ConfigError(gpu->mark, fmt::format("'{}' is announced and not sold yet: its figures are plans; "
@@ -172,6 +169,7 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
           gpu->mark, fmt::format("'gpus' has {} twice{}", spec.name,
                                  shipped_name("hardware", spec.name).empty() ? "; give each a 'name' of its own" : ""));
     names.push_back(spec.name);
+    if (available) plan.available.emplace_back(spec.name, *available);
   }
   const bool by_layers = splits_by_layers(plan.space.scenario, in);
   add_axis(plan.space, "gpu", std::move(gpus));
@@ -197,7 +195,7 @@ void read_only(PlanSpec& plan, std::optional<ConfigReader> in) {
                                          std::tuple{"activations", &plan.only_activations, &plan.only.activations},
                                          std::tuple{"kv_cache", &plan.only_kv_cache, &plan.only.kv_cache}}) {
     *set = in->has(key);
-    if (*set) *format = static_cast<Dtype>(in->choice(key, dtype_names()));
+    if (*set) *format = parse_dtype(in->text(key), in->mark_of(key));
   }
   in->finish();
 }
@@ -275,8 +273,7 @@ ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const
   const auto varied = [&](const char* name) { return (*search)->find(name) != nullptr; };
   const bool formats = varied("precision") || varied("weights") || varied("kv_cache");
   for (const char* format : {"weights", "activations", "kv_cache"}) {
-    if (key == std::string("precision.") + format && formats && value->kind == ConfigNode::Kind::kScalar &&
-        std::find(dtype_names().begin(), dtype_names().end(), value->scalar) != dtype_names().end())
+    if (key == std::string("precision.") + format && formats && value->kind == ConfigNode::Kind::kScalar)
       return with_value(plan, std::string("search.only.") + format, value, origin);
   }
   const std::string name = axis_name(key);

@@ -196,8 +196,10 @@ Sources sources_of(const Service& service, const SearchOptions& options) {
   SearchOptions first = options;
   first.memory = std::make_shared<SearchMemory>();
   out.answers.push_back(answer_plan(service.plan, first, PlanDetail::kRanking));
-  check_kind(service, out.answers.front().result);
-  const std::vector<PlannedDeployment>& alone = out.answers.front().result.ranked;
+  PlanAnswer& own = out.answers.front();
+  check_kind(service, own.result);
+  settle_winner(own.result, own.plan, *own.result.pricers);  // what the service by itself would be told
+  const std::vector<PlannedDeployment>& alone = own.result.ranked;
   if (!alone.empty()) out.usd_alone = alone.front().usd_per_hour();
   const std::vector<std::string> kinds = kinds_of(*first.memory);
   if (alone.empty() || kinds.size() < 2) return out;
@@ -253,20 +255,6 @@ std::vector<LimitWord> each_lifted(const SharedLimits& limits) {
 }
 
 using Options = std::vector<std::vector<FleetOption>>;
-
-void find_binding(ServicesAnswer& out, const std::vector<GpuPool>& pools, const Options& options) {
-  const Cheapest by = weighed_by(out.spec.goal);
-  std::vector<LimitWord> lifted = each_lifted(out.spec.limits);
-  for (const LimitWord& limit : lifted) {
-    if (limit.all && !out.binds.empty()) break;
-    const auto [free, decided] = cheapest_assignment(pools, options, limit.without, by);
-    out.binds_proven = out.binds_proven && decided && (!free || free->proven);
-    if (!free) continue;
-    const bool less = !out.joint || (by == Cheapest::kGpus ? free->gpus < out.joint->gpus
-                                                           : free->usd_per_hour < out.joint->usd_per_hour - 1e-6);
-    if (less) out.binds.push_back({limit.what, free->gpus, free->usd_per_hour, limit.all});
-  }
-}
 
 /// What is bought, what of it is shared, and each service's part of the bill.
 void describe_joint(ServicesAnswer& out, std::vector<PoolUse>& pools, const std::vector<std::size_t>& of,
@@ -418,12 +406,33 @@ Choices choices_of(const std::vector<Sources>& sources) {
 }
 
 /// Weighs all chosen fleets in all draws; whether they are as they were.
-bool settle_chosen(std::vector<Sources>& sources, const Choices& choices, const Assignment& joint,
+bool settle_chosen(std::vector<Sources>& sources, const Choices& choices, const Assignment& assignment,
                    std::vector<PoolUse>& pools, bool watts) {
   bool same = true;
   for (std::size_t k = 0; k < choices.of.size(); ++k)
-    same &= settle_option(sources[choices.of[k]], choices.row_of[k][joint.chosen[k]], pools, watts);
+    same &= settle_option(sources[choices.of[k]], choices.row_of[k][assignment.chosen[k]], pools, watts);
   return same;
+}
+
+/// What each limit costs, by fleets that are weighed in all draws. False where one of these changed: then the joint
+/// plan, and this, are to be sought again.
+bool find_binding(ServicesAnswer& out, std::vector<Sources>& sources, const Choices& choices,
+                  std::vector<PoolUse>& pools, bool watts) {
+  const Cheapest by = weighed_by(out.spec.goal);
+  out.binds.clear();
+  out.binds_proven = true;
+  for (const LimitWord& limit : each_lifted(out.spec.limits)) {
+    if (limit.all && !out.binds.empty()) break;
+    const auto [free, decided] = cheapest_assignment(bare(pools), choices.options, limit.without, by);
+    out.binds_proven = out.binds_proven && decided && (!free || free->proven);
+    if (!free) continue;
+    const bool less = !out.joint || (by == Cheapest::kGpus ? free->gpus < out.joint->gpus
+                                                           : free->usd_per_hour < out.joint->usd_per_hour - 1e-6);
+    if (!less) continue;
+    if (!settle_chosen(sources, choices, *free, pools, watts)) return false;
+    out.binds.push_back({limit.what, free->gpus, free->usd_per_hour, limit.all});
+  }
+  return true;
 }
 
 }  // namespace
@@ -464,10 +473,10 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     const AssignmentOutcome found =
         cheapest_assignment(bare(pools), choices.options, out.spec.limits, weighed_by(out.spec.goal));
     out.joint = found.best, out.decided = found.decided;
-    settled = !out.joint || settle_chosen(sources, choices, *out.joint, pools, watts);
+    settled = (!out.joint || settle_chosen(sources, choices, *out.joint, pools, watts)) &&
+              find_binding(out, sources, choices, pools, watts);
   }
   const std::vector<std::size_t>& of = choices.of;
-  if (!of.empty()) find_binding(out, bare(pools), choices.options);
   std::vector<FleetOption> fleets;
   for (std::size_t s = 0, k = 0; s < sources.size(); ++s) {
     Sources& known = sources[s];

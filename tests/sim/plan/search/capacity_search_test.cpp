@@ -413,9 +413,14 @@ TEST_CASE("plan: where all draw too much, the nearest is the one that draws the 
 }
 
 TEST_CASE("plan: the GPUs there are may be named in any way that a GPU is named") {
-  const PlanSpec plan = plan_of(kChat + "search: {gpus: [{name: H100, available: 3}], max_gpus: 8, tp: [1]}");
-  REQUIRE(plan.available.size() == 1);
-  CHECK(plan.available.front() == std::pair<std::string, int>{"h100-sxm", 3});
+  const auto available = [](const std::string& gpu) {
+    return plan_of(kChat + "search: {gpus: [{" + gpu + ", available: 3}], max_gpus: 8, tp: [1]}").available;
+  };
+  using Kinds = std::vector<std::pair<std::string, int>>;
+  CHECK(available("name: H100") == Kinds{{"h100-sxm", 3}});
+  CHECK(available("name: mine, like: l40s") == Kinds{{"mine", 3}});
+  CHECK(available("like: l40s") == Kinds{{"like-l40s", 3}});
+  CHECK(available(fmt::format("name: {}/configs/hardware/l40s.yaml", ROOFCAST_SOURCE_DIR)) == Kinds{{"l40s", 3}});
 }
 
 TEST_CASE("plan: where a GPU's power is not known it is not 0 W, and it is left out under max_power") {

@@ -337,6 +337,46 @@ TEST_CASE("services: of a limit that lets no fleet be as sure as asked, the answ
   CHECK(*sure.ranked.at(0).probability >= 0.7);
 }
 
+namespace {
+
+/// Service a: by the order of their harm 70 % of the draws hold on one H100; in all draws fewer do, and on one H200
+/// enough do. Service c: a small load on an H100.
+ServicesAnswer two_services(const std::string& h100) {
+  return answer_services(
+      parse_config_text(
+          "{engine: vllm, services: [{name: a, model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 56.5 "
+          "/s}, prompt_tokens: 512, output_tokens: 64}, objectives: {ttft_p90: 500 ms, tpot_p90: 40 ms}}, {name: c, "
+          "model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 0.2 /s}, prompt_tokens: 100, "
+          "output_tokens: 10}, objectives: {ttft_p90: 3 s, tpot_p90: 300 ms}, search: {gpus: [h100-sxm]}}], search: "
+          "{gpus: [{name: h100-sxm, price: 2 USD/h" +
+              h100 + "}, {name: h200-sxm, price: 3 USD/h}], max_gpus: 8, tp: [1], confidence: 0.7}}",
+          "plan.yaml"),
+      {}, PlanDetail::kRanking);
+}
+
+}  // namespace
+
+TEST_CASE("services: a fleet that grows once it is weighed gives way to a cheaper one") {
+  // One H100 would be 2 USD/h. It takes two to be sure, 4 USD/h, and one H200 is 3 USD/h.
+  const ServicesAnswer a = two_services("");
+  REQUIRE(a.complete());
+  const PlannedDeployment& fleet = a.services[0].answer.result.ranked.at(0);
+  CHECK(fleet.candidate.gpu == "h200-sxm");
+  CHECK(fleet.replicas == 1);
+  CHECK(*fleet.probability >= 0.7);
+  CHECK(a.joint->usd_per_hour == doctest::Approx(5));
+  CHECK(a.services[0].usd_alone == doctest::Approx(3));  // the same fleet by itself, and not 2
+  CHECK(a.binds.empty());
+}
+
+TEST_CASE("services: a limit costs what fleets that are as sure as asked would save without it") {
+  // Service c takes the only H100. A second one would not make service a cheaper: it needs two of them.
+  const ServicesAnswer a = two_services(", available: 1");
+  REQUIRE(a.complete());
+  CHECK(a.joint->usd_per_hour == doctest::Approx(5));
+  CHECK(a.binds.empty());
+}
+
 TEST_CASE("owned: GPUs that are there cost their electricity, what the plan says, and never more than renting") {
   const std::string rent = "gpus: [h100-sxm], tp: [1], max_gpus: 16";
   const auto planned = [&](const std::string& owned) {
