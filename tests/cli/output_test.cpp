@@ -1,9 +1,11 @@
 // What becomes of results that cannot be written.
 
+#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "tests/cli/run_program.h"
 
 using roofcast::testing::run_roofcast;
@@ -73,6 +75,22 @@ TEST_CASE("messages that cannot be written are no crash") {
   }
   CHECK(status(good, ">&- 2>&-") == 2);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes of addresses
+TEST_CASE("too little memory or too few threads are said, whatever the limit") {
+  for (const char* command : {"sweep $d/s.yaml --store :memory:", "explore --port 0"}) {
+    const auto result = run_shell(
+        "d=$(mktemp -d) && printf 'scenario: {model: llama-3.1-8b, gpu: h100-sxm}\ngrid: {batch: [1, 2, 3, 4]}\n' > "
+        "$d/s.yaml; for v in 20000 24000 28000 32000 40000 48000 60000; do ( ulimit -v $v; timeout 0.3 "
+        "'" ROOFCAST_PROGRAM "' " +
+        std::string(command) + " >$d/out 2>&1 ); echo $?; done; rm -r $d");
+    CAPTURE(result.out);
+    // Done, out of memory, no thread, ended by timeout, or a library that the loader had no place for.
+    const std::set<std::string> allowed{"0", "2", "3", "124", "127", ""};
+    for (const std::string& status : roofcast::split(result.out, '\n')) CHECK(allowed.contains(status));
+  }
+}
+#endif
 
 TEST_CASE("a closed stdout does not send the result into another file") {
   const auto result = run_shell("f=$(mktemp) && '" ROOFCAST_PROGRAM
