@@ -36,6 +36,24 @@ TEST_CASE("a folder that is missing is told before the work, not after it") {
   }
 }
 
+TEST_CASE("a result does not replace another one, or what it is made of") {
+  const auto says = [](const std::string& command) {
+    const auto result = run_shell(
+        "d=$(mktemp -d) && cd $d && cp '" ROOFCAST_SOURCE_DIR
+        "/configs/scenarios/chat-70b-4xh100.yaml' s.yaml && ln -s s.yaml link && '" ROOFCAST_PROGRAM "' " +
+        command +
+        " 2>&1; cmp s.yaml '" ROOFCAST_SOURCE_DIR "/configs/scenarios/chat-70b-4xh100.yaml' 2>&1; cd / && rm -r $d");
+    return result.out;
+  };
+  const std::string lost = "--out: 's.yaml' is read too, and would be lost; name another file\n";
+  CHECK(says("simulate s.yaml --out s.yaml") == lost);
+  CHECK(says("simulate s.yaml --out ./link") == lost);
+  CHECK(says("sweep s.yaml --store a.sqlite --out a.sqlite") ==
+        "--out: 'a.sqlite' is read too, and would be lost; name another file\n");
+  CHECK(says("simulate s.yaml --out a.csv --requests-out ./a.csv") ==
+        "--requests-out: './a.csv' is written by --out too; name another file\n");
+}
+
 TEST_CASE("a file that may not grow further is an error, not a death") {
   const auto result = run_shell(
       "f=$(mktemp) && ( ulimit -f 1; '" ROOFCAST_PROGRAM
