@@ -68,7 +68,9 @@ OutputFile::OutputFile(std::string origin, std::string path) : origin_(std::move
   const std::string target = target_of(path_);
   beside_ = fmt::format("{}.{}.unfinished", target, ::getpid());
   slot_ = remember(beside_);
-  const int fd = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const auto open = [this] { return ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); };
+  int fd = open();
+  if (fd < 0 && errno == EEXIST && ::unlink(beside_.c_str()) == 0) fd = open();  // never through a link of a stranger
   if (fd < 0) fail(errno);
   if (exists) static_cast<void>(::fchmod(fd, status.st_mode & 07777));
   file_ = ::fdopen(fd, "wb");

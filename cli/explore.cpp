@@ -1,8 +1,11 @@
 // roofcast explore: the page in the browser, and the API behind it.
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
-#include <thread>
+#include <exception>
+#include <future>
 
 #include <fmt/format.h>
 
@@ -36,6 +39,16 @@ class EndSignals {
   sigset_t set_{};
 };
 
+/// Ends EndSignals::wait() where the server fails.
+struct EndsWaitOnFailure {
+  EndsWaitOnFailure() = default;
+  EndsWaitOnFailure(const EndsWaitOnFailure&) = delete;
+  EndsWaitOnFailure& operator=(const EndsWaitOnFailure&) = delete;
+  ~EndsWaitOnFailure() {
+    if (std::uncaught_exceptions() > 0) ::kill(::getpid(), SIGTERM);
+  }
+};
+
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address == "localhost";
 }
@@ -59,10 +72,13 @@ int run_explore(std::span<const std::string> arguments) {
   fmt::print("{}\n", server.url());
   std::fflush(stdout);
   fmt::print(stderr, "the explorer is running; Ctrl-C ends it\n");
-  std::thread serving([&] { server.run(); });
+  std::future<void> serving = std::async(std::launch::async, [&] {
+    const EndsWaitOnFailure failure;
+    server.run();
+  });
   signals.wait();
   server.stop();
-  serving.join();
+  serving.get();
   return kDone;
 }
 

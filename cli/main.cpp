@@ -9,6 +9,8 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -68,6 +70,13 @@ void tidy_on_signals() {
 /// Never throws; fmt::print does if stderr cannot be written.
 void complain(const std::string& message) { std::fputs((message + "\n").c_str(), stderr); }
 
+/// A limit on processes or memory was met; TBB says so in a text of its own.
+bool lacks_threads(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  return (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) ||
+         std::string_view(error.what()).starts_with("pthread_create has failed");
+}
+
 int lost_output() {
   complain("stdout: cannot be written");
   return roofcast::cli::kBadInput;
@@ -93,8 +102,12 @@ int main(int argc, char** argv) {
     complain("roofcast: out of memory: the input asks for more than there is");
     return roofcast::cli::kBadInput;
   } catch (const std::exception& error) {
-    if (!stdout_written()) return lost_output();               // fmt::print throws
+    if (!stdout_written()) return lost_output();                    // fmt::print throws
     if (std::ferror(stderr) != 0) return roofcast::cli::kBadInput;  // and here
+    if (lacks_threads(error)) {
+      complain("roofcast: no thread could be started: the limit on processes or on memory is too low");
+      return roofcast::cli::kNoAnswer;
+    }
     complain(std::string("roofcast: internal error: ") + error.what());
     return roofcast::cli::kBug;
   }

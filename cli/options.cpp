@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -155,19 +156,39 @@ bool Options::parse(std::span<const std::string> arguments) {
     return false;
   }
   if (values_.count("format")) (void)format();
-  check_folders();
+  check_output_files();
   reports::set_table_width(values_.count("out") ? std::nullopt : terminal_width());
   return true;
 }
 
-void Options::check_folders() const {
+void Options::check_output_files() const {
+  namespace fs = std::filesystem;
+  std::map<fs::path, std::string> written;  // and the flag of each
+  const auto place_of = [](const std::string& path) {
+    std::error_code unknown;
+    return fs::weakly_canonical(fs::absolute(path, unknown), unknown);
+  };
   for (const char* flag : {"out", "requests-out", "perfetto", "openmetrics", "bench-out"}) {
     if (!values_.count(flag)) continue;
     const std::string path = text(flag);
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    const fs::path folder = fs::path(path).parent_path();
     std::error_code unknown;
-    if (!folder.empty() && !std::filesystem::is_directory(folder, unknown))
+    if (!folder.empty() && !fs::is_directory(folder, unknown))
       throw ConfigError(fmt::format("--{}: cannot write '{}': no such folder", flag, path));
+    if (path.starts_with("/dev/")) continue;
+    const auto [other, first] = written.emplace(place_of(path), flag);
+    if (!first)
+      throw ConfigError(fmt::format("--{}: '{}' is written by --{} too; name another file", flag, path, other->second));
+  }
+  std::vector<std::string> read;
+  if (has(positional_name_)) read = value<std::vector<std::string>>(positional_name_);
+  for (const char* flag : {"trace", "store"}) {
+    if (has(flag)) read.push_back(text(flag));
+  }
+  for (const std::string& path : read) {
+    const auto found = written.find(place_of(path));
+    if (found == written.end()) continue;
+    throw ConfigError(fmt::format("--{}: '{}' is read too, and would be lost; name another file", found->second, path));
   }
 }
 

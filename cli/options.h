@@ -63,8 +63,9 @@ class Options {
   void write(const std::string& text) const;
 
  private:
-  /// Checks the folder of --out early, before a result takes minutes.
-  void check_folders() const;
+  /// Checks the files to write before a result takes minutes: their folders are there, and no two are one file or one
+  /// that is read.
+  void check_output_files() const;
 
   std::string usage_, help_, positional_name_;
   boost::program_options::options_description description_;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/output_file.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "reports/sweep_report.h"
@@ -22,7 +23,8 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr double kManyPoints = 1e6;
-std::atomic<bool> g_stop{false};  // set by Ctrl-C
+std::atomic<bool> g_stop{false};    // set by Ctrl-C
+std::atomic<int> g_signal{SIGINT};  // the one that set it
 
 constexpr itimerval kGrace{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 700'000}};
 
@@ -31,11 +33,13 @@ extern "C" void end_at_once(int) {
   constexpr std::string_view kWords =
       "\ninterrupted: finished points are kept; the same command continues from there\n";
   static_cast<void>(!::write(STDERR_FILENO, kWords.data(), kWords.size()));
-  std::signal(SIGINT, SIG_DFL);
-  static_cast<void>(std::raise(SIGINT));
+  remove_unfinished_files();
+  std::signal(g_signal, SIG_DFL);
+  static_cast<void>(std::raise(g_signal));
 }
 
-extern "C" void stop_on_signal(int) {
+extern "C" void stop_on_signal(int signal) {
+  g_signal = signal;
   if (g_stop.exchange(true)) return end_at_once(0);
   setitimer(ITIMER_REAL, &kGrace, nullptr);
 }
@@ -128,8 +132,9 @@ std::string store_path(const Options& options, const Part& part) {
 /// Ctrl-C and a full disk end a sweep with what is finished in the store.
 void end_in_good_order() {
   std::signal(SIGALRM, end_at_once);
-  std::signal(SIGINT, stop_on_signal);
-  std::signal(SIGTERM, stop_on_signal);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    if (std::signal(signal, stop_on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);  // as a background job asks
+  }
   std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports
 }
 

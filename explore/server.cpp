@@ -17,6 +17,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -37,7 +38,7 @@ namespace {
 using Clock = Connection::Clock;
 using ConnectionStage = Connection::Stage;
 
-constexpr int kWorkers = 4;
+constexpr std::size_t kWorkers = 4;
 #if defined(POLLRDHUP)
 constexpr short kHangUp = POLLRDHUP;
 #else
@@ -351,7 +352,14 @@ std::string ExploreServer::url() const {
 
 void ExploreServer::run() {
   std::vector<std::thread> workers;
-  for (int i = 0; i < kWorkers; ++i) workers.emplace_back([this] { state_->make_answers(); });
+  while (workers.size() < kWorkers) {
+    try {
+      workers.emplace_back([this] { state_->make_answers(); });
+    } catch (const std::system_error&) {  // the system starts no further thread: one is enough
+      if (workers.empty()) throw;
+      break;
+    }
+  }
   state_->talk();
   {
     const std::lock_guard lock(state_->mutex);

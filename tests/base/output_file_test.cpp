@@ -1,11 +1,13 @@
 #include "base/output_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/read_file.h"
 #include "tests/base/messages.h"
@@ -63,4 +65,13 @@ TEST_CASE("output file: errors name the flag, the file and the reason") {
         "--out: cannot write '" + missing + "': No such file or directory");
   CHECK(message_of([&] { write_file("--out", "/dev/full", "x"); }) ==
         "--out: cannot write '/dev/full': No space left on device");
+}
+
+TEST_CASE("output file: a link that waits at the name it writes to is not followed") {
+  const TemporaryFolder folder;
+  const std::string others = folder.write("others", "theirs"), path = folder.path() + "/a.json";
+  fs::create_symlink(others, fmt::format("{}.{}.unfinished", path, ::getpid()));
+  write_file("--out", path, "new");
+  CHECK(read_file(others, 100) == "theirs");
+  CHECK(read_file(path, 100) == "new");
 }

@@ -1,9 +1,11 @@
 // What becomes of results that cannot be written.
 
+#include <set>
 #include <string>
 
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "tests/cli/run_program.h"
 
 using roofcast::testing::run_roofcast;
@@ -32,6 +34,24 @@ TEST_CASE("a folder that is missing is told before the work, not after it") {
     CHECK(result.status == 2);
     CHECK(result.out == flag + ": cannot write 'no-such-folder/x': no such folder\n");
   }
+}
+
+TEST_CASE("a result does not replace another one, or what it is made of") {
+  const auto says = [](const std::string& command) {
+    const auto result = run_shell(
+        "d=$(mktemp -d) && cd $d && cp '" ROOFCAST_SOURCE_DIR
+        "/configs/scenarios/chat-70b-4xh100.yaml' s.yaml && ln -s s.yaml link && '" ROOFCAST_PROGRAM "' " +
+        command +
+        " 2>&1; cmp s.yaml '" ROOFCAST_SOURCE_DIR "/configs/scenarios/chat-70b-4xh100.yaml' 2>&1; cd / && rm -r $d");
+    return result.out;
+  };
+  const std::string lost = "--out: 's.yaml' is read too, and would be lost; name another file\n";
+  CHECK(says("simulate s.yaml --out s.yaml") == lost);
+  CHECK(says("simulate s.yaml --out ./link") == lost);
+  CHECK(says("sweep s.yaml --store a.sqlite --out a.sqlite") ==
+        "--out: 'a.sqlite' is read too, and would be lost; name another file\n");
+  CHECK(says("simulate s.yaml --out a.csv --requests-out ./a.csv") ==
+        "--requests-out: './a.csv' is written by --out too; name another file\n");
 }
 
 TEST_CASE("a file that may not grow further is an error, not a death") {
@@ -73,6 +93,22 @@ TEST_CASE("messages that cannot be written are no crash") {
   }
   CHECK(status(good, ">&- 2>&-") == 2);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes of addresses
+TEST_CASE("too little memory or too few threads are said, whatever the limit") {
+  for (const char* command : {"sweep $d/s.yaml --store :memory:", "explore --port 0"}) {
+    const auto result = run_shell(
+        "d=$(mktemp -d) && printf 'scenario: {model: llama-3.1-8b, gpu: h100-sxm}\ngrid: {batch: [1, 2, 3, 4]}\n' > "
+        "$d/s.yaml; for v in 20000 24000 28000 32000 40000 48000 60000; do ( ulimit -v $v; timeout 0.3 "
+        "'" ROOFCAST_PROGRAM "' " +
+        std::string(command) + " >$d/out 2>&1 ); echo $?; done; rm -r $d");
+    CAPTURE(result.out);
+    // Done, out of memory, no thread, ended by timeout, or a library that the loader had no place for.
+    const std::set<std::string> allowed{"0", "2", "3", "124", "127", ""};
+    for (const std::string& status : roofcast::split(result.out, '\n')) CHECK(allowed.contains(status));
+  }
+}
+#endif
 
 TEST_CASE("a closed stdout does not send the result into another file") {
   const auto result = run_shell("f=$(mktemp) && '" ROOFCAST_PROGRAM

@@ -78,12 +78,28 @@ TEST_CASE("Ctrl-C ends a sweep within a second, whatever its points do") {
   const std::string sweep = folder.write("s.yaml",
                                          "scenario: {model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: "
                                          "{process: all_at_once}, requests: 50000000,\n"
-                                         "           prompt_tokens: {value: 5}, output_tokens: {value: 5}}}\nrun: "
+                                         "           prompt_tokens: 5, output_tokens: 5}}\nrun: "
                                          "simulate\ngrid: {parallelism.tp: [1]}\n");
   const RunResult result =
       run_shell("s=$(date +%s%N); timeout -s INT 0.5 '" ROOFCAST_PROGRAM "' sweep '" + sweep + "' --store '" +
                 folder.path() + "/s.sqlite'; e=$(date +%s%N); echo $(( (e - s) / 1000000 ))");
+  CHECK(std::stoi(result.out) >= 500);  // it was under way
   CHECK(std::stoi(result.out) < 2000);  // ms: 500 until the signal, 700 until it ends, and a busy machine
+  // Another signal is the one that the caller sees: 128 + SIGTERM.
+  CHECK(run_shell("'" ROOFCAST_PROGRAM "' sweep '" + sweep +
+                  "' --store :memory: & sleep 0.3; kill -TERM $!; wait $!; echo $?")
+            .out == "143\n");
+}
+
+TEST_CASE("a sweep in the background goes on when Ctrl-C ends another program") {
+  const TemporaryFolder folder;  // a shell starts what runs behind it with SIGINT ignored
+  const std::string sweep = folder.write(
+      "s.yaml",
+      "scenario: {model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: {process: all_at_once}, requests: 50000,\n"
+      "           prompt_tokens: 5, output_tokens: 5}}\nrun: simulate\ngrid: {seed: [1, 2, 3, 4]}\n");
+  const RunResult result = run_shell("'" ROOFCAST_PROGRAM "' sweep '" + sweep +
+                                     "' --store :memory: --format csv & sleep 0.1; kill -INT $!; wait $!; echo $?");
+  CHECK(result.out.ends_with("\n0\n"));
 }
 
 TEST_CASE("a store that cannot be written is read all the same") {

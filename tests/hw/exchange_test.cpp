@@ -72,6 +72,13 @@ TEST_CASE(
         doctest::Approx(1.96875e6 * 31.0 / 32.0 / 400e3));
 }
 
+TEST_CASE("exchange: ranks that are alone in their nodes wait for the network only") {
+  GpuSpec gpu = round_gpu(1);
+  gpu.node.gpus_per_node = 1;
+  // 1.640625 MB, as inside a node, at the 40 GB/s of the network
+  CHECK(ideal_us(shape_of(ExchangeKernel::kNormal, 8), gpu) == doctest::Approx(1.640625e6 / 40e3));
+}
+
 TEST_CASE("exchange: a token that may choose from half of the groups reaches fewer nodes") {
   const GpuSpec gpu = round_gpu();
   ExchangeShape shape = shape_of(ExchangeKernel::kNormal, 64, 8.0);

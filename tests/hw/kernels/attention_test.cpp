@@ -430,3 +430,35 @@ TEST_CASE("attention: FlashAttention-2 folds and splits for one new token of gro
   windowed.kernel = AttentionKernel::kSplit;
   CHECK(time(many, windowed) < 50);
 }
+
+TEST_CASE("attention: FlashAttention-2 swaps grouped queries of several sequences, which is a launch more") {
+  const GpuSpec gpu = round_gpu(Architecture::kAmpere);
+  const DecodeKernel& kernel = attention::flash_attention_2_decode();
+  const auto longer = [&](double batch, double kv_heads, double query_len) {
+    const DecodeShape shape{.batch = batch, .mean_context = 1000, .max_context = 1000, .query_len = query_len};
+    const AttentionHeads heads{.heads = 32, .kv_heads = kv_heads};
+    const auto time = [&](double swap_us) {
+      return us(attention_decode_with(shape, heads, kernel, constants_of(kernel, {{"swap_us", swap_us}}), gpu));
+    };
+    return time(60) - time(10);
+  };
+  CHECK(longer(2, 8, 1) == doctest::Approx(50));
+  CHECK(longer(1, 8, 1) == 0);   // the heads of one sequence lie as the kernel wants them
+  CHECK(longer(2, 1, 1) == 0);   // so do those of one group
+  CHECK(longer(2, 32, 1) == 0);  // nothing is shared
+  CHECK(longer(2, 8, 3) == 0);   // several new tokens are not folded
+}
+
+TEST_CASE("attention: without wgmma fmha_v2 keeps up in fp8 at head dimensions of 128 and 192 alone") {
+  const auto most = [](const attention::PrefillKernel& kernel, double dim, bool fp8) {
+    return kernel.traits(dim, fp8).most_compute;
+  };
+  const double all = most(attention::fmha_v2_prefill(), 128, false);
+  CHECK(most(attention::fmha_v2_prefill(), 64, true) == 0.3);
+  CHECK(most(attention::fmha_v2_prefill(), 192, true) == all);
+  CHECK(most(attention::fmha_v2_prefill(), 256, true) == 0.21);
+  for (const double dim : {64.0, 128.0, 192.0, 256.0}) {
+    CHECK(most(attention::fmha_v2_prefill(), dim, false) == all);
+    CHECK(most(attention::fmha_v2_wgmma_prefill(), dim, true) == all);
+  }
+}

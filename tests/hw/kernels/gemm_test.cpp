@@ -115,6 +115,18 @@ TEST_CASE("gemm: one full wave of tiles, work and traffic overlap with a smooth 
   CHECK(cost.bound == Bound::kCompute);
 }
 
+TEST_CASE("gemm: what bounds a product is the longer of work and traffic, or else the launch") {
+  GpuSpec gpu = round_gpu();
+  gpu.dense[static_cast<std::size_t>(Dtype::kBf16)] = FlopsPerSecond(1024e14);
+  const GemmShape shape{.m = 64, .n = 8192, .k = 8192};  // 0.08 us of work, 68 us of traffic
+  GemmParameters p = perfect();
+  CHECK(served(shape, p, gpu).bound == Bound::kMemory);
+  p.launch_us = 50.0;
+  CHECK(served(shape, p, gpu).bound == Bound::kMemory);
+  p.launch_us = 80.0;  // more than half of the time is neither
+  CHECK(served(shape, p, gpu).bound == Bound::kLatency);
+}
+
 TEST_CASE("gemm: launch, prologue and epilogue come on top") {
   const GpuSpec gpu = round_gpu();
   GemmParameters p = perfect();
@@ -352,6 +364,15 @@ TEST_CASE("gemm: libraries that take one tile for a shape take it by their rule"
   CHECK(tile(Dtype::kFp8Block, trtllm, Architecture::kHopper, 113, 4096, 7168) == Tile{128, 32, 1});
   CHECK(tile(Dtype::kFp8Block, trtllm, Architecture::kHopper, 129, 4096, 7168) == Tile{128, 64, 1});
   CHECK(tile(Dtype::kFp8Block, trtllm, Architecture::kHopper, 31, 16384, 7168) == Tile{32, 128, 1});
+  // no more than 64 rows: 64 high, and 4096 / 32 = 128 blocks
+  CHECK(tile(Dtype::kFp8Block, trtllm, Architecture::kHopper, 64, 4096, 7168) == Tile{64, 32, 1});
+}
+
+TEST_CASE("gemm: on AMD's GPUs only products in 16 bit split k") {
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = Architecture::kCdna3;
+  CHECK(hipblaslt().tiling(gpu, 64, 4096, 4096).split_k);
+  CHECK(!hipblaslt_fp8().tiling(gpu, 64, 4096, 4096).split_k);
 }
 
 TEST_CASE("gemm: walked in lines, what does not fit L2 is swept from DRAM for every line") {

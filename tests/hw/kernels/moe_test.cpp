@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <thread>
 #include <vector>
@@ -273,6 +274,20 @@ TEST_CASE("moe: a kernel takes the constants of what it does alone") {
   const MoeParameters lent = generated.parameters(generated.borrowed(lender, lender.with_parameters(all)));
   CHECK(lent.launch_us == 7.0);
   CHECK(lent.unaligned_slowdown == 1.0);
+}
+
+TEST_CASE("moe: trtllm-gen's kernels by format take tiles of their own") {
+  const auto tiles = [](const ExpertsKernel& kernel) {
+    const ExpertTraits& t = kernel.traits();
+    return std::array{t.rows_low, t.rows_high, t.fill};
+  };
+  using Tiles = std::array<double, 3>;
+  CHECK(tiles(trtllm_gen_bf16_experts()) == Tiles{8, 64, 1});
+  CHECK(tiles(trtllm_gen_fp8_experts()) == Tiles{16, 128, 1});
+  CHECK(tiles(trtllm_gen_block_experts()) == Tiles{8, 64, 1});
+  CHECK(tiles(trtllm_gen_block_modular_experts()) == Tiles{16, 128, 0.5});  // sized for half of the mean load
+  CHECK(tiles(trtllm_gen_nvfp4_experts()) == Tiles{16, 128, 0.5});
+  CHECK(tiles(trtllm_gen_mxfp4_experts()) == Tiles{8, 128, 1});
 }
 
 TEST_CASE("moe: no tokens, no time") {
