@@ -212,7 +212,8 @@ bool Efficiency::has(const Kernel& kernel) const {
 }
 
 double Evidence::discrepancy(bool other_kernel) const {
-  return fit != nullptr ? root_sum_of_squares(fit->discrepancy_of(other_kernel), lent) : kDiscrepancyOfPriors;
+  return fit != nullptr ? root_sum_of_squares(fit->discrepancy_of(other_kernel), lent)
+                        : std::max(kDiscrepancyOfPriors, lent);
 }
 
 Evidence evidence_of(const Efficiency& efficiency, const Kernel& kernel, Dtype dtype) {
