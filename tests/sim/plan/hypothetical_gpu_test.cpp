@@ -51,13 +51,13 @@ Drawn draw(Random& random) {
   return drawn;
 }
 
-/// Assignments that raise one figure each. Not among them: the memory's size, with which vLLM takes longer steps, and
-/// the SMs, each of which is slower where the peaks stay: the longest tile of a prompt runs on one of them.
+/// Assignments that raise one figure each. Not among them: the memory's size, with which vLLM takes longer steps.
 std::vector<std::pair<std::string, double>> raised(const GpuSpec& gpu, double more) {
   std::vector<std::pair<std::string, double>> out;
   const auto add = [&](const std::string& key, double value, const char* unit, double within = 1.0) {
     if (value > 0) out.emplace_back(fmt::format("gpu.{}={:.12g}{}", key, value * more, unit), within);
   };
+  out.emplace_back(fmt::format("gpu.sm_count={}", static_cast<int>(gpu.sm_count * more)), 1.0);
   add("memory_bandwidth", gpu.memory_bandwidth.base() / 1e9, " GB/s");
   add("l2_cache", gpu.l2_cache.base() / 1048576, " MiB", 1.003);  // a tile that was not chosen before
   add("boost_clock", gpu.boost_clock.base() / 1e6, " MHz");
