@@ -20,9 +20,8 @@ namespace {
 /// At the same watts: where the board had more of them than the one measured, less of a faster clock is left.
 constexpr double kMorePeak = 1.05;
 
-// No H200: its own constants lie over an H100's, whose ratio of power stays in formats that they lend.
-constexpr const char* kGpus[] = {"h100-sxm", "b200-sxm", "b300-sxm", "gb300",        "gh200", "a100-sxm",
-                                 "l40s",     "rtx-4090", "mi300x",   "rtx-pro-6000", "h20"};
+constexpr const char* kGpus[] = {"h100-sxm", "h200-sxm", "b200-sxm", "b300-sxm", "gb300",        "gh200",
+                                 "a100-sxm", "l40s",     "rtx-4090", "mi300x",   "rtx-pro-6000", "h20"};
 constexpr const char* kModels[] = {"llama-3.1-8b",       "qwen3-30b-a3b", "deepseek-v3",     "gpt-oss-120b",
                                    "qwen3-next-80b-a3b", "gemma-3-27b",   "falcon-mamba-7b", "llama-4-scout"};
 constexpr const char* kWeights[] = {"", "", "fp8", "fp8_block", "int4", "int8", "nvfp4", "bitnet", "smoothquant"};
