@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "hw/ampere_kernels.h"
 #include "hw/carry_over.h"
+#include "hw/changed_gpu.h"
 #include "hw/constants_file.h"
 #include "hw/kernel_rules.h"
 
@@ -46,7 +47,7 @@ struct Stated {
   Mark source_mark, ampere_mark;
   CarryOver how;
   bool pooled = false;  ///< this GPU is measured too: the source's constants apply where its own do not differ
-  double without_aiter = 1.0;
+  std::optional<double> without_aiter;  ///< else the source's
 };
 
 Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
@@ -65,7 +66,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   out.how = {.another_generation = in.boolean("another_generation", false),
              .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
              .memory_ecc = in.boolean("memory_ecc", true)};
-  out.without_aiter = in.number("without_aiter", 1.0, Range{0.05, 1.0});
+  if (in.has("without_aiter")) out.without_aiter = in.number("without_aiter", 1.0, Range{0.05, 1.0});
   if (in.has("without_aiter") && traits_of(gpu.architecture).matrix_units != MatrixUnits::kMfma)
     in.fail("without_aiter", "needs a GPU of AMD's: 'architecture: cdna3' or 'cdna4'");
   in.finish();
@@ -82,7 +83,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
 Efficiency carried(const Stated& stated, const GpuSpec& gpu, const std::string& kernels, int chain) {
   const CalibratedGpu measured = load_source(stated.source, stated.source_mark, kernels, chain);
   CarryOver how = stated.how;
-  how.same_kind = measured.spec.name == gpu.name;
+  how.same_kind = measured.spec.name == gpu.name && same_chip(measured.spec, gpu);
   Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
   if (stated.pooled) mine.carried_over_from.clear();
   if (stated.ampere.empty()) return mine;
@@ -141,7 +142,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
   };
   if (!stated.source.empty()) {
     Efficiency mine = carried(stated, gpu, kernels, chain);
-    mine.without_aiter = stated.without_aiter;
+    mine.without_aiter = stated.without_aiter.value_or(mine.without_aiter);
     if (own) mine.follow(rules);  // its own constants are for these kernels
     return read_over(std::move(mine));
   }
@@ -212,7 +213,8 @@ bool Efficiency::has(const Kernel& kernel) const {
 }
 
 double Evidence::discrepancy(bool other_kernel) const {
-  return fit != nullptr ? root_sum_of_squares(fit->discrepancy_of(other_kernel), lent) : kDiscrepancyOfPriors;
+  return fit != nullptr ? root_sum_of_squares(fit->discrepancy_of(other_kernel), lent)
+                        : std::max(kDiscrepancyOfPriors, lent);
 }
 
 Evidence evidence_of(const Efficiency& efficiency, const Kernel& kernel, Dtype dtype) {

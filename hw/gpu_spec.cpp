@@ -10,6 +10,7 @@
 #include "base/config_library.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "hw/changed_gpu.h"
 
 namespace roofcast {
 namespace {
@@ -203,11 +204,8 @@ ConfigTree with_sibling(const ConfigTree& document, int depth) {
   const ConfigTree sibling = with_sibling(load_named("hardware", name, (*like)->mark), depth + 1);
   const ConfigTree own = without(document, {"like"});
   ConfigTree shared = without(sibling, {"name", "price", "machine"});
-  const ConfigTree* constants = sibling->find("efficiency");
-  const bool measured = constants != nullptr && *constants && (*constants)->find("carried_over_from") == nullptr;
-  if (measured || own->find("efficiency") != nullptr) shared = without(shared, {"efficiency"});
-  if (measured && own->find("efficiency") == nullptr)
-    shared = with_value(shared, "efficiency.carried_over_from", make_scalar(name, (*like)->mark), "like");
+  const bool own_constants = own->find("efficiency") != nullptr;
+  shared = own_constants ? without(shared, {"efficiency"}) : with_constants_of(shared, name, (*like)->mark);
   return overlay(shared, own);
 }
 

@@ -67,9 +67,9 @@ struct GpuSpec {
   FlopsPerSecond peak(Dtype compute) const { return dense[static_cast<std::size_t>(compute)]; }
 };
 
-/// `like: GPU` takes what the document does not say from that GPU of configs/hardware, and that GPU's constants as
-/// carried over from it where they are its own; never its price, nor the shares of one machine. The document without
-/// it.
+/// `like: GPU` takes what the document does not say from that GPU of configs/hardware, and that GPU's constants, if it
+/// has any, as carried over from it, unless the document has constants; never its price, nor the shares of one machine.
+/// The document without `like`.
 ConfigTree with_sibling(const ConfigTree& document);
 
 /// Follows `like`.

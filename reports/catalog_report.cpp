@@ -53,18 +53,24 @@ std::string model_text(const ModelSpec& model) {
   return table.words(1).text();
 }
 
+/// A figure of a datasheet in its own unit: 2039 GB/s, not the 2039.0000000000002 that multiplying and dividing leave.
+template <class Q>
+double as_written(Q value, Q unit) {
+  return std::stod(fmt::format("{:.12g}", value.in(unit)));
+}
+
 Json gpu_json(const GpuSpec& gpu) {
   Json dense;
   for (std::size_t i = 0; i < kDtypeCount; ++i) {
     if (gpu.dense[i] > FlopsPerSecond(0))
-      dense[std::string(dtype_names()[i]) + "_tflop_per_s"] = gpu.dense[i].in(kTeraflopPerSecond);
+      dense[std::string(dtype_names()[i]) + "_tflop_per_s"] = as_written(gpu.dense[i], kTeraflopPerSecond);
   }
   return {{"name", gpu.name},
           {"architecture", name_of(gpu.architecture)},
           {"announced", gpu.announced},
           {"sm_count", gpu.sm_count},
           {"memory_bytes", std::round(gpu.memory_capacity.base())},
-          {"memory_bandwidth_gb_per_s", gpu.memory_bandwidth.in(kGigabytePerSecond)},
+          {"memory_bandwidth_gb_per_s", as_written(gpu.memory_bandwidth, kGigabytePerSecond)},
           {"dense", dense},
           {"ridge_flop_per_byte", gpu.peak(Dtype::kBf16) / gpu.memory_bandwidth / FlopsPerByte(1)},
           {"l2_bytes", gpu.l2_cache.base()},
@@ -74,9 +80,9 @@ Json gpu_json(const GpuSpec& gpu) {
           {"fabric", name_of(gpu.node.fabric)},
           {"switch_reduces", gpu.node.switch_reduces},
           {"nvlink_domain", gpu.node.fabric_domain},
-          {"nvlink_gb_per_s", gpu.node.fabric_bandwidth.in(kGigabytePerSecond)},
-          {"pcie_gb_per_s", gpu.node.pcie_bandwidth.in(kGigabytePerSecond)},
-          {"nic_gb_per_s", gpu.node.nic_bandwidth.in(kGigabytePerSecond)}};
+          {"nvlink_gb_per_s", as_written(gpu.node.fabric_bandwidth, kGigabytePerSecond)},
+          {"pcie_gb_per_s", as_written(gpu.node.pcie_bandwidth, kGigabytePerSecond)},
+          {"nic_gb_per_s", as_written(gpu.node.nic_bandwidth, kGigabytePerSecond)}};
 }
 
 /// {a: {b: [1]}} as rows "a.b.0" and 1: for people in four digits, as data in full.
@@ -175,12 +181,12 @@ std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format
       entries.push_back({{"name", gpu.name},
                          {"architecture", architecture},
                          {"memory_bytes", std::round(gpu.memory_capacity.base())},
-                         {"memory_bandwidth_gb_per_s", gpu.memory_bandwidth.in(kGigabytePerSecond)},
+                         {"memory_bandwidth_gb_per_s", as_written(gpu.memory_bandwidth, kGigabytePerSecond)},
                          {"bf16_tflop_per_s", bf16 / 1e12},
                          {"usd_per_hour", price}});
     } else if (csv) {
       table.row({gpu.name, architecture, fmt::format("{:.0f}", gpu.memory_capacity.base()),
-                 fmt::format("{}", gpu.memory_bandwidth.in(kGigabytePerSecond)), fmt::format("{}", bf16 / 1e12),
+                 fmt::format("{}", as_written(gpu.memory_bandwidth, kGigabytePerSecond)), fmt::format("{}", bf16 / 1e12),
                  fmt::format("{}", price)});
     } else {
       table.row({gpu.name + (gpu.announced ? " (announced)" : ""), human_bytes(gpu.memory_capacity.base()),

@@ -12,6 +12,7 @@
 
 #include "base/from_chars.h"
 #include "hw/kernel_rules.h"
+#include "hw/kernels/idle_sms.h"
 
 namespace roofcast::calibrate {
 namespace {
@@ -275,7 +276,11 @@ Seconds experts_row_time(const MoeRow& row, const Machine& machine) {
     const auto* measured = machine.efficiency->find(*times, row.shape.weights);
     loop = measured != nullptr ? measured->value : experts_loop_prior();
   }
-  return experts_row_time(row, *choice.kernel, p, loop, *machine.gpu);
+  static const ConstantsBlock kNone;
+  const Cost cost = with_sms_to_spare(
+      choice.constants != nullptr ? *choice.constants : kNone, *machine.gpu,
+      [&](const GpuSpec& used) { return Cost{.time = experts_row_time(row, *choice.kernel, p, loop, used)}; });
+  return cost.time;
 }
 
 Routing power_law_named(const KernelTable& table, std::size_t row, std::string_view name) {

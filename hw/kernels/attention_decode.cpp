@@ -153,9 +153,11 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
   const DecodeKernel& kernel = decode_kernel(shape, heads, gpu, efficiency.rules());
-  const ConstantsBlock& constants = efficiency.constants(kernel, heads.kv, gpu);
+  const ConstantsBlock constants = efficiency.constants(kernel, heads.kv, gpu);
   return slower_of(with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
-    return attention_decode_with(shape, heads, kernel, constants, used);
+    const DecodeKernel& there = decode_kernel(shape, heads, used, efficiency.rules());  // by its blocks per SM
+    if (&there == &kernel) return attention_decode_with(shape, heads, kernel, constants, used);
+    return attention_decode_with(shape, heads, there, efficiency.constants(there, heads.kv, gpu), used);
   }));
 }
 

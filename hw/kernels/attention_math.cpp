@@ -12,6 +12,10 @@ Chip chip_of(const GpuSpec& gpu, Dtype compute) {
   return {static_cast<double>(gpu.sm_count), peak, gpu.memory_bandwidth, gpu.l2_cache, gpu.architecture};
 }
 
+const ConstantsBlock& as_measured(const ConstantsBlock& constants) {
+  return constants.carried ? as_measured(constants.carried->measured) : constants;
+}
+
 bool multiplies_fp8(const GpuSpec& gpu, Dtype compute, Dtype kv) {
   const bool narrow = element_bits(compute) <= 8 || kv == Dtype::kFp8 || kv == Dtype::kFp8Block;
   return narrow && gpu.peak(Dtype::kFp8) > FlopsPerSecond{};

@@ -6,6 +6,7 @@
 
 #include "hw/cost.h"
 #include "hw/gpu_spec.h"
+#include "hw/kernel.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/l2.h"
 
@@ -46,11 +47,14 @@ struct Chip {
   FlopsPerSecond per_sm() const { return peak / sms; }
 };
 Chip chip_of(const GpuSpec& gpu, Dtype compute);
-/// Time to read bytes that the kernels just before wrote: from L2 while they fit, else from memory; at `fraction` of
-/// the bandwidth of either.
-inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fraction) {
-  return fraction * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, chip.bandwidth.base()));
+/// Rate of reading bytes that the kernels just before wrote: from L2 while they fit, else from memory. `fraction` is
+/// the share of the memory's bandwidth that is reached on this GPU; `measured` the one where it was measured, also of
+/// L2: an SM draws as many bytes a cycle from it everywhere, whatever share of another memory that is.
+inline BytesPerSecond reading_rate(Bytes traffic, const Chip& chip, double fraction, double measured) {
+  return std::max(fraction * chip.bandwidth, measured * BytesPerSecond(rate_with_l2(chip.sms, chip.l2, traffic, 0.0)));
 }
+/// Constants before they were carried over from any GPU to another.
+const ConstantsBlock& as_measured(const ConstantsBlock& constants);
 
 /// Whether products over this cache can run in fp8: the GPU has it, and the query is quantized to match.
 bool multiplies_fp8(const GpuSpec& gpu, Dtype compute, Dtype kv);

@@ -16,6 +16,7 @@ using attention::PrefillKernel;
 using attention::PrefillParameters;
 using attention::PrefillParts;
 using attention::PrefillTraits;
+using attention::reading_rate;
 
 /// Work and traffic of any implementation; the naive one computes the whole N x N matrix and moves it four times
 /// (scores written, read by the softmax, written, read by the second product; Dao et al., 2022, arXiv:2205.14135).
@@ -58,14 +59,15 @@ attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& 
 /// Cache write: every new token's k and v read in 16 bit and written in the cache's format. vLLM's kernel starts a
 /// block per token with a thread per value of k, at most 512 (reshape_and_cache_flash); an SM runs out of threads.
 /// TensorRT-LLM's kernel also rotates and rewrites the queries.
-Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const PrefillParameters& p, const Chip& chip,
-                   bool rewrites_queries) {
+Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const PrefillParameters& p,
+                   const PrefillParameters& measured, const Chip& chip, bool rewrites_queries) {
   const double dims = h.head_dim + h.value_dim;
   const double bytes =
       h.kv_heads * dims * 2 + attention::cached_row_bytes(h) + (rewrites_queries ? 2 * h.heads * dims : 0);
   const double tokens = s.batch * s.query_len;
+  const Bytes moved(tokens * bytes);
   const double token_ns = p.token_ns + p.token_threads_ns * std::min(h.kv_heads * h.head_dim, 512.0) / 512;
-  return Bytes(tokens * bytes) / attention::reading_rate(Bytes(tokens * bytes), chip, p.write_bandwidth_fraction) +
+  return moved / reading_rate(moved, chip, p.write_bandwidth_fraction, measured.write_bandwidth_fraction) +
          tokens * token_ns * 1e-3 * kMicrosecond;
 }
 
@@ -107,6 +109,7 @@ PrefillParts attention::prefill_parts(const PrefillShape& shape, const Attention
                                       const PrefillKernel& kernel, const ConstantsBlock& constants,
                                       const GpuSpec& gpu) {
   const PrefillParameters& p = kernel.parameters(constants);
+  const PrefillParameters& measured = kernel.parameters(as_measured(constants));
   const Dtype products = prefill_products(heads, kernel, gpu);
   const Chip chip = attention::chip_of(gpu, products);
   const bool fp8 = products == Dtype::kFp8;
@@ -123,8 +126,8 @@ PrefillParts attention::prefill_parts(const PrefillShape& shape, const Attention
   PrefillParts parts{.work = work,
                      .launch = (p.launch_us + p.launch_head_dim_us * heads.head_dim / 128) * kMicrosecond,
                      .tiles = prefill_makespan(tiling_of(shape, heads, traits), costs, chip.sms),
-                     .memory = traffic / reading_rate(traffic, chip, p.bandwidth_fraction),
-                     .write = write_time(shape, heads, p, chip, traits.rewrites_queries),
+                     .memory = traffic / reading_rate(traffic, chip, p.bandwidth_fraction, measured.bandwidth_fraction),
+                     .write = write_time(shape, heads, p, measured, chip, traits.rewrites_queries),
                      .overlap = p.overlap,
                      .least = {}};
   if (traits.most_compute < 1.0) parts.least = work.flops / (chip_of(gpu, Dtype::kBf16).peak * traits.most_compute);

@@ -9,22 +9,25 @@
 
 namespace roofcast {
 
-/// `used` SMs of `gpu`, the rest idle. The peak of one SM is the peak of `gpu` over its SMs. Within one architecture it
-/// is that of an SM of `measured` at the clock of `gpu`, where that is more: fewer SMs then reach the peak of the chip.
-GpuSpec with_idle_sms(const GpuSpec& gpu, const GpuSpec& measured, int used);
+/// `used` SMs of `gpu`, the rest idle. An SM runs at most at the rate of one of `gpu` with all of them busy or, where
+/// that is more, of one of the GPUs of its architecture whose constants it has, at the clock of `gpu`: fewer SMs then
+/// reach the peak of the chip.
+GpuSpec with_idle_sms(const GpuSpec& gpu, const ConstantsBlock& constants, int used);
 
 /// Kernels cut work by the number of SMs and run in whole waves, so that a shape may suit fewer SMs better. What a
 /// library does with the SMs of the GPU that was measured is in its constants; on a part with more of them it may leave
-/// some idle: as many run as that GPU has, or a quarter more, two quarters more, and so on.
+/// some idle: as many run as that GPU has, or a quarter more, two quarters more, and so on; the same of each GPU on the
+/// way to `gpu`, if constants were carried over more than once.
 /// `price`: the Cost of a call on a GpuSpec.
 template <class Price>
 Cost with_sms_to_spare(const ConstantsBlock& constants, const GpuSpec& gpu, const Price& price) {
   Cost best = price(gpu);
-  if (!constants.carried) return best;
-  const GpuSpec& measured = *constants.carried->gpu;
-  for (int used = measured.sm_count; used < gpu.sm_count; used += std::max(1, measured.sm_count / 4)) {
-    const Cost cost = price(with_idle_sms(gpu, measured, used));
-    if (cost.time < best.time) best = cost;
+  for (const CarriedFrom* from = constants.carried.get(); from != nullptr; from = from->measured.carried.get()) {
+    const int sms = from->gpu->sm_count;
+    for (int used = sms; used < gpu.sm_count; used += std::max(1, sms / 4)) {
+      const Cost cost = price(with_idle_sms(gpu, constants, used));
+      if (cost.time < best.time) best = cost;
+    }
   }
   return best;
 }

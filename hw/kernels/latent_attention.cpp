@@ -142,6 +142,7 @@ LatentPrefillParts attention::latent_prefill_parts(const PrefillShape& shape, co
                                                    const LatentPrefillKernel& kernel, const ConstantsBlock& constants,
                                                    const GpuSpec& gpu) {
   const LatentPrefillParameters& p = LatentPrefillKernel::in(constants)->value;
+  const LatentPrefillParameters& measured = LatentPrefillKernel::in(as_measured(constants))->value;
   const Dtype narrow = kernel.format(heads, gpu);
   const Chip chip = attention::chip_of(gpu, kernel.products(heads, gpu));
   const double dims = heads.qk_dim + heads.value_dim, tokens = shape.batch * shape.query_len;
@@ -151,13 +152,14 @@ LatentPrefillParts attention::latent_prefill_parts(const PrefillShape& shape, co
   costs.imbalance = p.imbalance, costs.lone_slowdown = p.lone_slowdown;
   const Cost work = prefill_work(shape, heads);
   const Bytes written(tokens * heads.heads * dims * (2 + (narrow == Dtype::kFp8 ? 1 : 2)));
-  return {.work = work,
-          .launch = p.launch_us * kMicrosecond,
-          .tiles = prefill_makespan(latent_tiling(shape, heads, kernel), costs, chip.sms),
-          .memory = work.bytes / reading_rate(work.bytes, chip, p.bandwidth_fraction),
-          .write = written / reading_rate(written, chip, p.write_bandwidth_fraction) +
-                   tokens * p.token_ns * 1e-3 * kMicrosecond,
-          .overlap = p.overlap};
+  return {
+      .work = work,
+      .launch = p.launch_us * kMicrosecond,
+      .tiles = prefill_makespan(latent_tiling(shape, heads, kernel), costs, chip.sms),
+      .memory = work.bytes / reading_rate(work.bytes, chip, p.bandwidth_fraction, measured.bandwidth_fraction),
+      .write = written / reading_rate(written, chip, p.write_bandwidth_fraction, measured.write_bandwidth_fraction) +
+               tokens * p.token_ns * 1e-3 * kMicrosecond,
+      .overlap = p.overlap};
 }
 
 Cost LatentPrefillParts::total(Seconds launch_there) const {

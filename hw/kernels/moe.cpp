@@ -339,11 +339,17 @@ bool is_asked(const KernelRule& rule) {
                      [](const CallCondition& c) { return c.trait == Trait::kAsked; });
 }
 
+/// The first kernel that the rules allow and that was measured; `lent` where they name another one before it or,
+/// if one was asked for, where it is not of that kind.
 ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
+  const auto wish = static_cast<AskedExperts>(traits[Trait::kAsked]);
+  const bool asked = wish != AskedExperts::kDefault && wish != AskedExperts::kUntuned;
+  const Kernel* named = nullptr;
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
+    if (named == nullptr) named = rule.kernel;
     if (const ConstantsBlock& block = efficiency.block(*rule.kernel, weights))
-      return {static_cast<const ExpertsKernel*>(rule.kernel), &block, !is_asked(rule)};
+      return {static_cast<const ExpertsKernel*>(rule.kernel), &block, asked ? !is_asked(rule) : rule.kernel != named};
   }
   return {};
 }
@@ -358,11 +364,10 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
   CallTraits traits = traits_of(shape, *machine.gpu);
-  const bool asked = shape.asked != AskedExperts::kDefault && shape.asked != AskedExperts::kUntuned;
-  if (ExpertsChoice own = first_measured(traits, shape.weights, efficiency); own.kernel != nullptr) {
-    own.lent = own.lent && asked;
-    return own;
-  }
+  const ExpertsChoice own = first_measured(traits, shape.weights, efficiency);
+  const bool untuned = shape.asked == AskedExperts::kUntuned;  // tells nothing of tuned kernels, nor these of it
+  if (own.kernel != nullptr && !(own.lent && untuned)) return own;
+  if (untuned) return {&named_experts(shape, *machine.gpu, efficiency.rules()), nullptr, false};
   MoeShape plain = shape;  // only the default kernel stands in for other formats
   plain.asked = AskedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
   for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
@@ -380,8 +385,9 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
 
 Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
   const ExpertsChoice choice = choose_experts(shape, machine);
-  if (choice.constants == nullptr) return {};
-  return {choice.constants->record, choice.lent ? choice.kernel->facts().unexplained.lent : 0.0};
+  const double lent = choice.kernel->facts().unexplained.lent;
+  if (choice.constants == nullptr) return {nullptr, lent};  // no better known than by another kernel's constants
+  return {choice.constants->record, choice.lent ? lent : 0.0};
 }
 
 std::span<const std::string_view> expert_layout_names() {

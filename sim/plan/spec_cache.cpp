@@ -8,6 +8,7 @@
 
 #include "base/config_library.h"
 #include "base/read_file.h"
+#include "hw/changed_gpu.h"
 
 namespace roofcast {
 namespace {
@@ -90,7 +91,9 @@ class DocumentHasher {
       return state;
     }
   }
-  static fs::path folder_named(const ConfigNode& node) { return fs::path(node.mark.path.str()).parent_path() / node.scalar; }
+  static fs::path folder_named(const ConfigNode& node) {
+    return fs::path(node.mark.path.str()).parent_path() / node.scalar;
+  }
   /// As "trace.csv" has, and "3.35 TB/s" has not.
   static bool has_ending(const std::string& text) {
     const std::size_t dot = text.rfind('.');
@@ -135,7 +138,7 @@ const ModelSpec& SpecCache::model(const ConfigTree& value) {
 const CalibratedGpu& SpecCache::gpu(const ConfigTree& value, const std::string& kernels) {
   const std::string key = key_of("hardware", value);
   return remembered(gpus_, std::pair{key, kernels}, key + kernels,
-                    [&] { return load_gpu(resolve_named("hardware", value), kernels); });
+                    [&] { return load_gpu(with_changed_figures(value, resolve_named("hardware", value)), kernels); });
 }
 
 const EngineSpec& SpecCache::engine(const ConfigTree& value) {

@@ -497,12 +497,16 @@ TEST_CASE("efficiency: of experts, waits for memory stay and element-wise loads 
                              "efficiency: {vllm: {triton_mma_sync_experts: " + moe + "}}\n");
   std::string faster = kSpec;
   faster.replace(faster.find("100 TFLOP/s"), 3, "400");
-  const Efficiency e = load_gpu(parse_config_text("name: x\nboost_clock: 2000 MHz\n" + faster +
-                                                      "efficiency: {carried_over_from: " + folder.at("a.yaml") + "}\n",
-                                                  "gpu.yaml"),
-                                "vllm")
-                           .efficiency;
+  const auto carried = [&](const std::string& spec) {
+    const std::string text =
+        "name: x\nboost_clock: 2000 MHz\n" + spec + "efficiency: {carried_over_from: " + folder.at("a.yaml") + "}\n";
+    return load_gpu(parse_config_text(text, "gpu.yaml"), "vllm").efficiency;
+  };
   const ExpertsKernel& triton = triton_mma_sync_experts();
+  const Efficiency alike = carried(faster);  // of the same architecture: nothing grows with its peak
+  CHECK(triton.parameters(alike.block(triton, Dtype::kBf16)).unaligned_slowdown == 2.5);
+  faster.replace(faster.find("ampere"), 6, "ada");
+  const Efficiency e = carried(faster);
   const MoeParameters bf16 = triton.parameters(e.block(triton, Dtype::kBf16));
   CHECK(bf16.launch_us == doctest::Approx(5.0));
   CHECK(bf16.memory_step_us == doctest::Approx(0.5));

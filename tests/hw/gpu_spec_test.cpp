@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/config_library.h"
+#include "hw/changed_gpu.h"
 #include "hw/efficiency.h"
+#include "hw/kernels/gemm.h"
 #include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
@@ -101,6 +104,24 @@ TEST_CASE("gpu: a sibling's path is meant from the folder of the file that names
     const GpuSpec gpu = parse_gpu_spec(ConfigReader(parse_config_file(path), "a GPU"));
     CHECK(gpu.memory_bandwidth == 4000.0 * kGigabytePerSecond);
   }
+}
+
+TEST_CASE("gpu: a chip that a scenario changes takes the constants of the named one as carried over") {
+  const auto written = [](const std::string& text) {
+    const ConfigTree value = parse_config_text(text, "scenario.yaml");
+    return load_gpu(with_changed_figures(value, resolve_named("hardware", value)), "vllm");
+  };
+  const CalibratedGpu measured = written("{name: h100-sxm, memory_capacity: 94 GB, node: {nic_bandwidth: 25 GB/s}}");
+  CHECK(measured.efficiency.carried_over_from.empty());
+  const CalibratedGpu larger = written("{name: h100-sxm, sm_count: 160}");
+  CHECK(larger.spec.sm_count == 160);
+  CHECK(larger.efficiency.carried_over_from == "h100-sxm");
+  const auto unexplained = [](const CalibratedGpu& gpu) {
+    return gemm_evidence({.m = 64, .n = 4096, .k = 4096}, gpu.spec, gpu.efficiency).discrepancy(false);
+  };
+  // 5 % of products within a generation (docs/equations.md), as independent of the fit's own.
+  CHECK(unexplained(larger) == doctest::Approx(std::hypot(unexplained(measured), 0.05)).epsilon(1e-9));
+  CHECK(written("{name: mi355x, sm_count: 300}").efficiency.without_aiter == 0.5);
 }
 
 TEST_CASE("fabric: a group uses the links that reach its members") {

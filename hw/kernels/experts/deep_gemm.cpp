@@ -10,7 +10,8 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-/// Launches of a padded layer run ahead of the GPU, or the host is what a benchmark times: no fit moves them.
+/// A benchmark of a padded layer shows the host's pace or the longest kernels: it does not tell what launches, routing
+/// and sorting take. The time that all kernels of experts assume for them stays.
 struct Contiguous : ExpertsParameters {
   static std::span<const Parameter<Contiguous>> fields() { return kExpertsFields<Contiguous, true>; }
 };

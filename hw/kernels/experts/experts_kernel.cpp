@@ -6,7 +6,7 @@ namespace roofcast {
 
 KernelFacts experts_facts(std::string_view name, std::string_view help, const Kernel* lender) {
   KernelFacts facts{.name = name, .help = help, .form = "equations-moe.md"};
-  facts.unexplained = {0.05, 0.35, 0.5};
+  facts.unexplained = {0.05, 0.28, 0.5};
   facts.lenders[0] = lender;
   return facts;
 }

@@ -35,6 +35,11 @@ const MatmulKernel& named(const GpuSpec& gpu, Dtype block, const KernelRules& ru
   return static_cast<const MatmulKernel&>(rules.pick_product(gpu.architecture, block));
 }
 
+/// The constants of 16-bit products, which stand in for those of a format that was not measured.
+const ConstantsBlock& wide_products(const GpuSpec& gpu, const Efficiency& efficiency) {
+  return efficiency.block(named(gpu, Dtype::kBf16, efficiency.rules()), Dtype::kBf16);
+}
+
 }  // namespace
 
 Dtype gemm_block(Dtype weights, Dtype activations) {
@@ -63,7 +68,7 @@ GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const Gpu
                               const Efficiency& efficiency) {
   if (const ConstantsBlock& own = efficiency.block(kernel, block)) return kernel.parameters(own);
   const MatmulKernel& wide = named(gpu, Dtype::kBf16, efficiency.rules());
-  const ConstantsBlock& known = efficiency.block(wide, Dtype::kBf16);
+  const ConstantsBlock& known = wide_products(gpu, efficiency);
   if (!known) return kernel.prior_beside(gpu, nullptr);
   const ConstantsBlock at_this_rate = carried_for(wide, known, block, gpu);
   return kernel.prior_beside(gpu, &wide.parameters(at_this_rate));
@@ -97,14 +102,16 @@ Cost gemm(const GemmShape& shape, const Machine& machine) {
   if (const ConstantsBlock& own = machine.efficiency->block(kernel, block))
     return with_sms_to_spare(
         own, gpu, [&](const GpuSpec& used) { return gemm_with(shape, kernel, kernel.parameters(own), used); });
-  return gemm_with(shape, kernel, gemm_constants(kernel, block, gpu, *machine.efficiency), gpu);
+  const GemmParameters lent = gemm_constants(kernel, block, gpu, *machine.efficiency);
+  return with_sms_to_spare(wide_products(gpu, *machine.efficiency), gpu,
+                           [&](const GpuSpec& used) { return gemm_with(shape, kernel, lent, used); });
 }
 
 Evidence gemm_evidence(const GemmShape& shape, const GpuSpec& gpu, const Efficiency& efficiency) {
   const MatmulKernel& kernel = gemm_kernel(shape, gpu, efficiency.rules());
   const Dtype block = gemm_block(shape.weights, shape.activations);
   if (const ConstantsBlock& own = efficiency.block(kernel, block)) return {own.record, 0.0};
-  const ConstantsBlock& wide = efficiency.block(named(gpu, Dtype::kBf16, efficiency.rules()), Dtype::kBf16);
+  const ConstantsBlock& wide = wide_products(gpu, efficiency);
   return wide ? Evidence{wide.record, kernel.facts().unexplained.lent} : Evidence{};
 }
 

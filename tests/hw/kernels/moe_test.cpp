@@ -244,6 +244,30 @@ TEST_CASE("moe: of the kernels that the rules name, the first that was measured 
   CHECK(choice(shape).lent);
 }
 
+TEST_CASE("moe: a kernel that stands in for the one that runs is as uncertain as another's constants") {
+  GpuSpec gpu = round_gpu();
+  gpu.architecture = Architecture::kHopper;
+  Efficiency efficiency("vllm");
+  MoeShape shape{.tokens = 1, .hidden = 256, .inter = 256, .top_k = 1, .experts = 8, .routing = kEven};
+  shape.weights = shape.activations = Dtype::kFp8;
+  const auto choice = [&] { return choose_experts(shape, {.gpu = &gpu, .efficiency = &efficiency}); };
+  const auto unexplained = [&] {
+    return experts_evidence(shape, {.gpu = &gpu, .efficiency = &efficiency}).discrepancy(false);
+  };
+  CHECK(unexplained() == 0.5);  // nothing is known: no better than by another kernel's constants
+  efficiency.put_block(trtllm_gen_fp8_experts(), Dtype::kFp8, trtllm_gen_fp8_experts().defaults());
+  CHECK(choice().kernel->name() == "trtllm_gen_fp8_experts");  // Hopper runs CUTLASS
+  CHECK(choice().lent);
+  CHECK(unexplained() == doctest::Approx(std::hypot(choice().constants->record->discrepancy, 0.5)));
+  shape.asked = AskedExperts::kUntuned;  // what ran before it was tuned
+  CHECK(choice().kernel->name() == "cutlass_untuned_experts");
+  CHECK(choice().constants == nullptr);
+  shape.asked = AskedExperts::kDefault;
+  efficiency.put_block(cutlass_experts(), Dtype::kFp8, cutlass_experts().defaults());
+  CHECK(choice().kernel->name() == "cutlass_experts");
+  CHECK_FALSE(choice().lent);
+}
+
 TEST_CASE("moe: a kernel takes the constants of what it does alone") {
   MoeParameters all;
   all.launch_us = 7.0;

@@ -20,9 +20,8 @@ namespace {
 /// At the same watts: where the board had more of them than the one measured, less of a faster clock is left.
 constexpr double kMorePeak = 1.05;
 
-// No H200: its own constants lie over an H100's, whose ratio of power stays in formats that they lend.
-constexpr const char* kGpus[] = {"h100-sxm", "b200-sxm", "b300-sxm", "gb300",        "gh200", "a100-sxm",
-                                 "l40s",     "rtx-4090", "mi300x",   "rtx-pro-6000", "h20"};
+constexpr const char* kGpus[] = {"h100-sxm", "h200-sxm", "b200-sxm", "b300-sxm", "gb300",        "gh200",
+                                 "a100-sxm", "l40s",     "rtx-4090", "mi300x",   "rtx-pro-6000", "h20"};
 constexpr const char* kModels[] = {"llama-3.1-8b",       "qwen3-30b-a3b", "deepseek-v3",     "gpt-oss-120b",
                                    "qwen3-next-80b-a3b", "gemma-3-27b",   "falcon-mamba-7b", "llama-4-scout"};
 constexpr const char* kWeights[] = {"", "", "fp8", "fp8_block", "int4", "int8", "nvfp4", "bitnet", "smoothquant"};
@@ -51,13 +50,13 @@ Drawn draw(Random& random) {
   return drawn;
 }
 
-/// Assignments that raise one figure each. Not among them: the memory's size, with which vLLM takes longer steps, and
-/// the SMs, each of which is slower where the peaks stay: the longest tile of a prompt runs on one of them.
+/// Assignments that raise one figure each. Not among them: the memory's size, with which vLLM takes longer steps.
 std::vector<std::pair<std::string, double>> raised(const GpuSpec& gpu, double more) {
   std::vector<std::pair<std::string, double>> out;
   const auto add = [&](const std::string& key, double value, const char* unit, double within = 1.0) {
     if (value > 0) out.emplace_back(fmt::format("gpu.{}={:.12g}{}", key, value * more, unit), within);
   };
+  out.emplace_back(fmt::format("gpu.sm_count={}", static_cast<int>(gpu.sm_count * more)), 1.0);
   add("memory_bandwidth", gpu.memory_bandwidth.base() / 1e9, " GB/s");
   add("l2_cache", gpu.l2_cache.base() / 1048576, " MiB", 1.003);  // a tile that was not chosen before
   add("boost_clock", gpu.boost_clock.base() / 1e6, " MHz");
