@@ -38,6 +38,12 @@ std::string assumed_formats(std::string_view format) {
 
 bool are_assumed_formats(std::string_view assumption) { return assumption.starts_with(kAssumed); }
 
+std::string bare_model_name(std::string_view name) {
+  constexpr std::string_view kMeta = "meta-";
+  const std::string alone = lower(name.substr(name.rfind('/') + 1));
+  return alone.starts_with("meta-llama-") ? alone.substr(kMeta.size()) : alone;
+}
+
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view written, const Mark& mark) {
   const std::string name = lower(written);
   const std::size_t slash = name.find('/');
@@ -54,8 +60,7 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view written, co
     const std::string alone = slash == std::string::npos ? model : model.substr(slash + 1);
     if (slash != std::string::npos) out.models.push_back(model);
     out.models.push_back(alone);
-    if (constexpr std::string_view kMeta = "meta-"; alone.starts_with(kMeta))  // Meta-Llama-3.1, renamed to Llama-3.1
-      out.models.push_back(alone.substr(kMeta.size()));
+    if (const std::string bare = bare_model_name(alone); bare != alone) out.models.push_back(bare);
     if (constexpr std::string_view kTuned = "-instruct"; alone.ends_with(kTuned))  // as large as what it was tuned from
       out.models.push_back(alone.substr(0, alone.size() - kTuned.size()));
     out.format = std::string(written.substr(written.size() - ending->size()));

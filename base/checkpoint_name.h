@@ -21,6 +21,10 @@ struct CheckpointName {
 /// By configs/checkpoints/formats.yaml. nullopt where the name does not end in a format. `mark`: where the name stands.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const Mark& mark);
 
+/// The name in lower case, without its owner and without what Meta dropped from it: meta-llama/Meta-Llama-3.1-8B is
+/// llama-3.1-8b.
+std::string bare_model_name(std::string_view name);
+
 /// What is assumed of a model whose formats come from a name that ends in `format`.
 std::string assumed_formats(std::string_view format);
 bool are_assumed_formats(std::string_view assumption);  ///< an assumed_formats()

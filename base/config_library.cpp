@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What one spec of a folder is called in errors.
+/// The word for one spec of a folder in error messages.
 std::string_view word_for(std::string_view kind) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kWords{{{"hardware", "gpu"},
                                                                                   {"models", "model"},
@@ -80,8 +80,8 @@ std::string shipped_root() {
   return fs::is_directory(ROOFCAST_SOURCE_CONFIGS, error) ? ROOFCAST_SOURCE_CONFIGS : ROOFCAST_INSTALLED_CONFIGS;
 }
 
-/// When a file was written, and its size: another stamp means other contents. One call of the system tells both: Python
-/// asks before every estimate.
+/// When a file was written, and its size: another stamp means other contents. One system call gives both, because
+/// Python asks before every estimate.
 using FileStamp = std::array<std::int64_t, 3>;
 FileStamp stamp_of(const std::string& path) {
   struct stat status {};
@@ -151,7 +151,7 @@ bool is_of_repository(const std::string& path, const std::string& wanted) {
   });
 }
 
-/// What else a name may be: in another case, a GPU without "-sxm", a model by its Hugging Face id. Empty: nothing.
+/// The shipped name meant by another spelling: another case, a GPU without "-sxm", a Hugging Face id. Empty: none.
 std::string path_by_other_name(std::string_view kind, const std::string& name) {
   std::string wanted = lower(name);
   const std::vector<std::string> names = names_of(kind);
@@ -168,7 +168,7 @@ std::string path_by_other_name(std::string_view kind, const std::string& name) {
   return "";
 }
 
-/// The shipped model that a quantized checkpoint is of, by the checkpoint's name. Empty: none.
+/// The shipped model of a quantized checkpoint, by the checkpoint's name. Empty: none.
 std::string path_of_quantized(const CheckpointName& name) {
   for (const std::string& model : name.models) {
     if (std::string path = path_by_other_name("models", model); !path.empty()) return path;
@@ -176,7 +176,7 @@ std::string path_of_quantized(const CheckpointName& name) {
   return "";
 }
 
-/// What to write for a repository of Hugging Face that is not shipped.
+/// Advice for a Hugging Face repository that is not shipped.
 std::string instead_of_repository(const std::string& id) {
   if (const auto quantized = parse_checkpoint_name(id, {}); quantized && !quantized->quantization) {
     if (const std::string path = path_of_quantized(*quantized); !path.empty())
@@ -295,7 +295,7 @@ ConfigTree load_document(std::string_view kind, const std::string& name_or_path,
 
 namespace {
 
-/// Throws where a release is announced by '@' and not named.
+/// Throws if nothing follows the '@' that introduces a release.
 NameAndVersion asked_for(const std::string& name, const Mark& origin) {
   if (!is_path(name) && name.ends_with('@'))
     throw ConfigError(origin, fmt::format("'{}': a version or a day must follow '@'", name));
@@ -352,7 +352,7 @@ std::vector<std::string> names_of(std::string_view kind) {
 
 namespace {
 
-/// Whether the map is a whole document in place of a name: one of a new name that says what only a file says.
+/// Whether the map is a whole document in place of a name: it has a new name and keys that only a file has.
 bool is_whole_document(std::string_view kind, const ConfigNode& map, const std::string& name) {
   if (kind != "hardware" || (map.find("architecture") == nullptr && map.find("like") == nullptr)) return false;
   const std::vector<std::string> known = names_of(kind);
@@ -360,7 +360,7 @@ bool is_whole_document(std::string_view kind, const ConfigNode& map, const std::
   return !file && std::find(known.begin(), known.end(), name) == known.end();
 }
 
-/// A GPU that is written out in place of a name may do without one of its own.
+/// A GPU that is written out needs no name of its own.
 ConfigTree with_name(std::string_view kind, const ConfigTree& value) {
   if (kind != "hardware" || value->find("base") != nullptr) return value;
   const ConfigTree* like = value->find("like");

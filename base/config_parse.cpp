@@ -26,15 +26,15 @@ constexpr const char* kSecondDocument = "only one document a file: this begins a
 constexpr const char* kOpenQuote = "a quoted text has no end";
 constexpr const char* kBracket = "this bracket is never closed, or stands where a key is due";
 
-/// Bytes of the character that begins at `byte`.
+/// The number of bytes of the character that begins at `byte`.
 std::size_t character_length(std::string_view text, std::size_t byte) {
   std::size_t end = byte + 1;
   while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) ++end;
   return end - byte;
 }
 
-/// Positions within one text. The scanner counts characters, a column counts bytes: in ASCII the same. A flag's value
-/// has neither.
+/// Positions within one text. The scanner counts characters, a column counts bytes; in ASCII these agree. The value of
+/// a flag has no position.
 class Places {
  public:
   Places(std::string_view text, const std::string& path, bool has_lines)
@@ -56,7 +56,7 @@ class Places {
   }
 
  private:
-  /// From where the last one was: the next is seldom far.
+  /// Searches from the last position, because the next one is seldom far from it.
   void go_to(std::size_t character) {
     for (; character_ < character && byte_ < text_.size(); ++character_) {
       if (text_[byte_] == '\n') {
@@ -111,7 +111,7 @@ class TreeBuilder {
  public:
   explicit TreeBuilder(Places& places) : places_(places) {}
   ConfigTree root() const { return root_; }
-  /// Where the bracket stands that the document is and that is open; null when there is none.
+  /// The position of the open bracket, if the document is a bracketed list or map that does not end; else null.
   const Mark* open_bracket() const {
     return open_.empty() || !open_.front().bracket ? nullptr : &open_.front().node->mark;
   }
@@ -164,7 +164,7 @@ class TreeBuilder {
     return node;
   }
 
-  /// Whether a tag makes text of a value.
+  /// Whether a tag turns a value into text.
   bool is_text(const yaml_char_t* tag, const yaml_mark_t& mark) {
     if (tag == nullptr) return false;
     const std::string_view name = text_of(tag);
@@ -218,7 +218,7 @@ class TreeBuilder {
     map.key_mark = std::move(here);
   }
 
-  /// Where the key stood before, if it did. Small maps are searched; large ones keep a set.
+  /// The earlier position of a repeated key. Small maps are searched; large ones keep a set.
   static const Mark* earlier(Frame& map, const std::string& key) {
     constexpr std::size_t kSearched = 32;
     const auto& entries = map.node->entries;
@@ -250,7 +250,7 @@ class TreeBuilder {
   ConfigTree root_;
 };
 
-/// What the scanner could not read.
+/// The error for text that the scanner could not read.
 ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, Places& places) {
   if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
   const auto says = [&](const Mark& mark, std::string_view what) {
@@ -300,7 +300,7 @@ ConfigTree parse(std::string_view text, const std::string& path, bool has_lines)
 
 ConfigTree parse_config_file(const std::string& path) { return parse_config_text(read_file(path, kLimitBytes), path); }
 
-/// What `roofcast import` or `roofcast workloads NAME` wrote as JSON is read without the head of that result.
+/// JSON written by `roofcast import` or `roofcast workloads NAME` is read without the head of that result.
 ConfigTree parse_config_text(std::string_view text, const std::string& path) {
   const ConfigTree tree = parse(text, path, true);
   const ConfigTree* kind = tree->find("kind");

@@ -4,8 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "calibrate/kernel_rows.h"
-#include "hw/kernels/latent/latent_kernel.h"
+#include "calibrate/rows/attention_loop.h"
 
 namespace roofcast::calibrate {
 namespace {
@@ -15,11 +14,13 @@ struct Shared {
   std::string_view block, as;
 };
 constexpr Maker kTrt = Maker::kTrtllm, kVllm = Maker::kVllm;
-constexpr std::array<Shared, 7> kSharedOnBlackwell{{
+constexpr std::array<Shared, 9> kSharedOnBlackwell{{
     {kTrt, kVllm, "trtllm_gen_mla_prefill.bf16", "trtllm_gen_mla_vllm_prefill.bf16"},
     {kTrt, kVllm, "trtllm_gen_mla_prefill.fp8", "trtllm_gen_mla_vllm_prefill.fp8"},
     {kTrt, kVllm, "trtllm_gen_mla_decode.bf16", "trtllm_gen_mla_vllm_decode.bf16"},
     {kTrt, kVllm, "trtllm_gen_mla_decode.fp8", "trtllm_gen_mla_vllm_decode.fp8"},
+    {kTrt, kVllm, "trtllm_gen_mla_decode_loop.bf16", "trtllm_gen_mla_vllm_decode_loop.bf16"},
+    {kTrt, kVllm, "trtllm_gen_mla_decode_loop.fp8", "trtllm_gen_mla_vllm_decode_loop.fp8"},
     {kTrt, kVllm, "custom_all_reduce.bf16", "fused_all_reduce.bf16"},
     {kVllm, kTrt, "cutlass_nvfp4.nvfp4", "cutlass_nvfp4.nvfp4"},
     {kVllm, kTrt, "trtllm_gen_block_experts.fp8_block", "trtllm_gen_block_experts.fp8_block"},
@@ -37,21 +38,12 @@ const FittedConstants* find(const std::vector<FittedSet>& fitted, Maker maker, s
 
 /// vLLM's latent attention is timed eagerly wherever it was, TensorRT-LLM's from graphs: of what that adds, the other's
 /// rows tell nothing.
-void expect_eager_timing(FittedConstants& block, const GpuSpec& gpu) {
-  const Dtype format = block.block.ends_with("fp8") ? Dtype::kFp8 : Dtype::kBf16;
-  const bool decodes = block.block.find("_decode.") != std::string::npos;
-  const Kernel& kernel = decodes ? static_cast<const Kernel&>(attention::trtllm_gen_mla_vllm_decode())
-                                 : attention::trtllm_gen_mla_vllm_prefill();
-  const std::vector<double> assumed = kernel.numbers(kernel.assumed(gpu, format));
-  const std::vector<FieldFacts> fields = kernel.fields();
-  double device = 0.0, host = 0.0;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].name == "eager_device_us") device = assumed[i];
-    if (fields[i].name == "eager_host_us") host = assumed[i];
-  }
-  for (auto& [name, value] : block.values) {
-    if (name == "eager_device_us") value = device;
-    if (name == "eager_host_us") value = host;
+void expect_eager_timing(FittedConstants& loop, const GpuSpec& gpu) {
+  const ConstantsBlock assumed = assumed_attention_loop(attention::trtllm_gen_mla_vllm_decode(), Dtype::kBf16, gpu);
+  const EagerLoop& eager = KernelOf<LatentLoop>::in(assumed)->value;
+  for (auto& [name, value] : loop.values) {
+    if (name == "eager_device_us") value = eager.eager_device_us;
+    if (name == "eager_host_us") value = eager.eager_host_us;
   }
 }
 
@@ -73,7 +65,7 @@ std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, co
     FittedConstants copy = *source;
     copy.block = shared.as;
     copy.record.standing = Standing::kCarriedOver;
-    if (shared.as.starts_with("trtllm_gen_mla")) expect_eager_timing(copy, gpu);
+    if (shared.as.starts_with("trtllm_gen_mla_vllm_decode_loop")) expect_eager_timing(copy, gpu);
     if (shared.as.starts_with("fused_all_reduce")) lift_size_limit(copy);
     out.push_back({kernels_of(shared.to), {std::move(copy)}});
   }

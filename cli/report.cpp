@@ -10,6 +10,7 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/serving.h"
 #include "reports/ascii_chart.h"
 #include "reports/charts.h"
 #include "reports/html_page.h"
@@ -62,20 +63,26 @@ void draw(const Options& options, const char* flag, reports::PlotFormat format,
 
 int run_report(std::span<const std::string> arguments) {
   Options options(
-      "roofcast report RESULT... [--out report.html] [--still] [--svg DIR] [--png DIR] [--ascii]",
+      "roofcast report RESULT... [--out report.html | --port N] [--still] [--svg DIR] [--png DIR] [--csv DIR]\n"
+      "                       [--ascii]",
       "Charts of results: the JSON of estimate, simulate, sweep, plan, ladder, compare and calibrate, the tables of\n"
       "validate and of simulate --requests-out. Several results stand side by side.");
   options.add().add_options()(
       "out", po::value<std::string>(),
       "FILE.html: one page that needs no network (default: stdout, unless plots are asked for)")(
+      "port", po::value<std::string>(),
+      "N: serve the page on this port of 127.0.0.1 until interrupted, in place of --out; 0 picks a free one")(
       "svg", po::value<std::string>(), "DIR: every plot as SVG")("png", po::value<std::string>(),
                                                                  "DIR: every plot as PNG, by rsvg-convert")(
+      "csv", po::value<std::string>(), "DIR: the numbers of every plot as CSV")(
       "ascii", "the plots as characters on stdout")("still",
                                                     "a page without the engine that answers \"what if\" on it");
   options.positional("result", -1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("result"))
     throw ConfigError("report: which results? e.g. roofcast report estimate.json --out report.html");
+  if (options.has("port") && options.has("out"))
+    throw ConfigError("--port: cannot be combined with --out: the page is served, or written");
   const std::vector<reports::Result> results = reports::read_results(options.value<std::vector<std::string>>("result"));
   for (const reports::Result& r : results) {
     for (const std::string& note : r.notes) fmt::print(stderr, "{}: {}\n", r.path, note);
@@ -89,10 +96,18 @@ int run_report(std::span<const std::string> arguments) {
     const int width = static_cast<int>(terminal_width().value_or(100));
     for (const reports::Chart& c : charts) fmt::print("{}\n", reports::ascii_chart(c, width));
   }
-  const bool only_plots = options.has("svg") || options.has("png") || options.has("ascii");
-  if (options.has("out") || !only_plots) options.write(page(results, charts, command, options.has("still")));
+  const bool only_plots = options.has("svg") || options.has("png") || options.has("csv") || options.has("ascii");
+  const bool served = options.has("port");
+  if (!served && (options.has("out") || !only_plots))
+    options.write(page(results, charts, command, options.has("still")));
   draw(options, "svg", reports::PlotFormat::kSvg, charts);
   draw(options, "png", reports::PlotFormat::kPng, charts);
+  draw(options, "csv", reports::PlotFormat::kCsv, charts);
+  if (served) {
+    serve_until_interrupted({.port = static_cast<int>(options.integer("port", 0, 65535)),
+                             .page = page(results, charts, command, options.has("still"))},
+                            "the page");
+  }
   return kDone;
 }
 

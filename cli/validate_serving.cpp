@@ -29,7 +29,7 @@ namespace {
 
 std::string field(double value) { return value > 0 ? fmt::format("{:.6g}", value) : std::string(); }
 
-/// The columns of a table, without predictions of an earlier validation, which new ones replace.
+/// The columns of a table, without the predictions of an earlier validation.
 std::vector<std::size_t> kept_columns(const CsvTable& table) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < table.columns().size(); ++i) {
@@ -47,7 +47,7 @@ std::string range_fields(const std::optional<RunIntervals::Range>& range) {
   return range ? field(range->low) + "," + field(range->high) + "," : std::string(",,");
 }
 
-/// Output: as text, table by table; else as one result.
+/// Prints text table by table, or collects one result.
 class Printed {
  public:
   Printed(const Options& options, const char* of)
@@ -58,7 +58,7 @@ class Printed {
     if (as_tables()) fmt::print("{}{}", heading, table.text());
     result_[list] = std::move(entries);
   }
-  /// Once, at the end.
+  /// To be called once, at the end.
   void finish() const {
     if (as_tables()) return;
     fmt::print("{}", options_.formatted([&](const std::string& format) {
@@ -90,7 +90,7 @@ void add_coverage(Printed& printed, const std::vector<CoverageLine>& lines) {
   printed.add("coverage", table, reports::coverage_json(lines));
 }
 
-/// Columns with an interval in some row.
+/// Columns that have an interval in at least one row.
 std::vector<std::string> ranged_columns(const MeasuredRuns& runs, const std::vector<RunIntervals>& intervals) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < intervals.size(); ++i) {
@@ -210,14 +210,14 @@ int validate_published(const Options& options, const CsvTable& table) {
   return kDone;
 }
 
-/// A file of requests begins with an object, a table with a column name.
+/// A file of requests begins with a JSON object, a table with the name of a column.
 bool holds_json_lines(const std::string& path) {
   std::ifstream file(path);
   char first = 0;
   return file >> first && first == '{';
 }
 
-/// One run request by request.
+/// Compares one run request by request.
 int validate_requests(const Options& options) {
   const auto given = [&](const char* flag) { return options.has(flag) ? options.text(flag) : std::string(); };
   RequestRun run = read_request_run(options.text("data"), given("gpu"), given("model"));
@@ -299,7 +299,7 @@ std::vector<std::string> left_out_classes(const Options& options) {
   return classes;
 }
 
-/// Other tables, used to judge this one.
+/// Further tables that the validation uses.
 struct OtherTables {
   std::vector<CsvTable> tables;
   std::vector<MeasuredRuns> runs;

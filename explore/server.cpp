@@ -67,10 +67,14 @@ constexpr std::array kAssets{
     Asset{"/chart.min.js", "text/javascript; charset=utf-8", &reports::kChartJs},
 };
 
-/// Sent with everything. Nothing is loaded from elsewhere, nothing runs that is not a file of ours, nobody frames us.
+/// Nothing is loaded from elsewhere, nothing runs that is not a file of ours, nobody frames us.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri "
+    "'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+/// Of a report's page, which holds its scripts and names the rest of its policy itself.
+constexpr std::string_view kPolicyOfPage = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 constexpr std::string_view kSecurityHeaders =
-    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
     "X-Content-Type-Options: nosniff\r\n"
     "X-Frame-Options: DENY\r\n"
     "Referrer-Policy: no-referrer\r\n"
@@ -86,22 +90,27 @@ std::string one_line(std::string text) {
   return text;
 }
 
-std::string reply(const ApiAnswer& answer, bool head_alone) {
-  std::string out = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}", answer.status,
-                                reason_phrase(answer.status), answer.type, answer.body.size(), kSecurityHeaders);
+std::string reply(const ApiAnswer& answer, bool head_alone, std::string_view policy = kPolicy) {
+  std::string out = fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nContent-Security-Policy: {}\r\n{}", answer.status,
+      reason_phrase(answer.status), answer.type, answer.body.size(), policy, kSecurityHeaders);
   for (const auto& [name, value] : answer.headers) out += fmt::format("{}: {}\r\n", name, one_line(value));
   out += "\r\n";
   return head_alone ? out : out + answer.body;
 }
 
+/// A file that is only read.
+ApiAnswer file(const HttpRequest& request, std::string_view type, std::string_view text) {
+  if (request.method == "GET" || request.method == "HEAD")
+    return {.status = 200, .type = std::string(type), .body = std::string(text)};
+  ApiAnswer no = refusal(405, "use GET");
+  no.headers.emplace_back("Allow", "GET, HEAD");
+  return no;
+}
+
 std::optional<ApiAnswer> asset(const HttpRequest& request) {
   for (const Asset& asset : kAssets) {
-    if (request.path != asset.path) continue;
-    if (request.method == "GET" || request.method == "HEAD")
-      return ApiAnswer{.status = 200, .type = std::string(asset.type), .body = std::string(*asset.text)};
-    ApiAnswer no = refusal(405, "use GET");
-    no.headers.emplace_back("Allow", "GET, HEAD");
-    return no;
+    if (request.path == asset.path) return file(request, asset.type, *asset.text);
   }
   return std::nullopt;
 }
@@ -116,8 +125,13 @@ std::optional<ApiAnswer> stranger(const HttpRequest& request) {
   return std::nullopt;
 }
 
-std::string reply_of(HttpRequest request) {
+/// `page`: the only one that there is; empty: the explorer's, and its API.
+std::string reply_of(HttpRequest request, const std::string& page) {
   const bool head_alone = request.method == "HEAD";
+  if (!page.empty()) {
+    if (request.path != "/") return reply(refusal(404, "this server has one page, /"), head_alone);
+    return reply(file(request, "text/html; charset=utf-8", page), head_alone, kPolicyOfPage);
+  }
   if (const auto found = asset(request)) return reply(*found, head_alone);
   return reply(answer({.method = request.method,
                        .path = request.path,
@@ -219,7 +233,7 @@ struct ExploreServer::State {
       jobs.pop_front();
       lock.unlock();
       const Watched watched(&job.connection->watch());
-      std::string bytes = reply_of(std::move(job.request));
+      std::string bytes = reply_of(std::move(job.request), options.page);
       lock.lock();
       made.push_back({job.connection, std::move(bytes)});
       call();
@@ -381,7 +395,7 @@ std::string ExploreServer::reply_to(std::string_view bytes) {
   if (progress.state == HttpProgress::State::kRefused) return reply(refusal(progress.status, progress.reason), false);
   if (progress.state != HttpProgress::State::kDone) return "";
   if (const auto no = stranger(request)) return reply(*no, false);
-  return reply_of(std::move(request));
+  return reply_of(std::move(request), "");
 }
 
 }  // namespace roofcast::explore

@@ -11,6 +11,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   int port = 8377;  ///< 0: any free one
   double requests_per_s = 500, burst = 1000;
+  std::string page{};  ///< HTML that is served at / in place of the explorer and its API; empty: these
 };
 
 class ExploreServer {

@@ -32,12 +32,13 @@ void take_wide_reads(Efficiency& mine) {
   const std::vector<double> from = mmha.numbers(wide);
   std::vector<double> values = mmha.numbers(narrow);
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    for (const char* shared : {"launch_head_dim_us", "bandwidth_fraction", "l2_share", "l2_cliff",
-                               "l2_bandwidth_tb_per_s", "benchmark_reuse"}) {
+    for (const char* shared : {"launch_head_dim_us", "bandwidth_fraction"}) {
       if (fields[i].name == shared) values[i] = from[i];
     }
   }
   mine.put_block(mmha, Dtype::kFp8, mmha.from_numbers(values, *narrow.record));
+  const Kernel& loop = *attention_loop_of(mmha);
+  mine.put_block(loop, Dtype::kFp8, mine.block(loop, Dtype::kBf16));
 }
 
 /// Kernels that the other source lacks. XQA runs fp8 caches in its 16-bit kernel, so those constants apply.
@@ -50,6 +51,7 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
     } else {
       mine.take(*kernel, ampere);
     }
+    if (const Kernel* loop = attention_loop_of(*kernel)) mine.take(*loop, ampere);
   }
 }
 

@@ -26,7 +26,7 @@ std::array<Latency, 4> latencies(const ServingMetrics& m) {
   return {{{"ttft", &m.ttft_ms}, {"tpot", &m.tpot_ms}, {"itl", &m.itl_ms}, {"e2el", &m.e2el_ms}}};
 }
 
-/// What a client would have been told: a rate, or how many requests it keeps in flight.
+/// The client's setting: a request rate, or the number of requests in flight.
 struct Load {
   std::optional<double> rate, burstiness, concurrency;
   bool constant = false;  ///< equal gaps, which vLLM calls an infinite burstiness
@@ -130,7 +130,7 @@ std::string aiperf_text(const ServingMetrics& m, const Scenario& s) {
   return out.dump(2) + "\n";
 }
 
-/// Its inter_token_latency is TPOT; it counts no chunks, no tokens in all and no errors.
+/// Its inter_token_latency is TPOT. It reports no chunks, no total of tokens and no errors.
 std::string genai_perf_text(const ServingMetrics& m, const Scenario& s) {
   const Load load(*s.workload);
   const double n = static_cast<double>(m.completed);
@@ -166,8 +166,8 @@ LoadgenScenario loadgen_scenario(const Scenario& s) {
 }
 void check_loadgen(const Scenario& s) { (void)loadgen_scenario(s); }
 
-/// mlperf_log_detail.txt, as far as it has results. Rates of the server scenario are of one query less: the first opens
-/// the interval. Its tokens are counted against the time of the last send.
+/// The results in mlperf_log_detail.txt. Rates of the server scenario count one query less, because the first one opens
+/// the interval. Token rates divide by the time of the last send.
 std::string loadgen_text(const ServingMetrics& m, const Scenario& s) {
   std::string out;
   const auto line = [&](const std::string& key, const Json& value) {
@@ -224,7 +224,7 @@ void check_llama_bench(const Scenario& s) {
         "concurrency: 1}'");
 }
 
-/// `llama-bench -o json`: a test of the mean prompt, and one of the mean answer behind it.
+/// `llama-bench -o json`: one test with the mean prompt, one with the mean answer after it.
 std::string llama_bench_text(const ServingMetrics& m, const Scenario& s) {
   check_llama_bench(s);
   const double n = std::max<double>(1, static_cast<double>(m.completed));
@@ -272,7 +272,7 @@ Json distribution(const Distribution& d, double factor) {
             {"percentiles", percentiles}}}};
 }
 
-/// The part of a report that says what was measured; its inter_token_latency_ms is TPOT, latencies are in seconds.
+/// The measurements of a report. Its inter_token_latency_ms is TPOT; its latencies are in seconds.
 std::string guidellm_text(const ServingMetrics& m, const Scenario& s) {
   const Load load(*s.workload);
   const double n = static_cast<double>(m.completed);

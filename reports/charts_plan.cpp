@@ -15,7 +15,7 @@ namespace {
 
 std::string name_of_rung(const ResultPoint& rung) { return text_at(rung.result, "name"); }
 
-/// The first rung and the last as whole bars, what each technique adds or saves floating between them.
+/// The first and last rung are whole bars. What each technique adds or saves floats between them.
 Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const char* title, const char* unit,
                 ResultKey key, bool less_is_better) {
   Chart c{.id = id, .title = title, .x = {.title = unit}, .horizontal = true};
@@ -31,7 +31,7 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
     results.push_back(&rung.result);
   }
   if (steps.size() < 2) return c;
-  // A rung is measured against the last one that was kept, which its gain tells.
+  // The gain of a rung is relative to the last rung that was kept.
   const auto base_of = [&](std::size_t i) {
     const auto rate = number_at(*results[i], "output_tokens_per_s"), gain = number_at(*results[i], "throughput_gain");
     for (std::size_t k = i; rate && gain && *gain > 0 && k-- > 0;) {
@@ -56,7 +56,7 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
   }
   c.y.categories[0] = "all together";
   add(whole, 0, 0, steps.back().second, fmt::format("all together: {}", tick_text(steps.back().second)));
-  // Gains multiply: where they are many, equal lengths are equal factors.
+  // Gains multiply, so with many rungs the axis is logarithmic: equal lengths are equal factors.
   std::vector<double> values;
   for (const auto& [name, value] : steps) values.push_back(value);
   c.x.log = wants_log(values);
@@ -65,7 +65,7 @@ Chart waterfall(const std::vector<ResultPoint>& rungs, const char* id, const cha
   return c;
 }
 
-/// A point of each entry that has both numbers; what misses an objective is said on hover.
+/// One point for each entry that has both numbers. The hover text says which objective it misses.
 Series frontier_series(const std::vector<const Json*>& points, std::string name, Shape shape, ResultKey key) {
   Series s{.name = std::move(name), .shape = shape};
   for (const Json* p : points) {
@@ -78,8 +78,8 @@ Series frontier_series(const std::vector<const Json*>& points, std::string name,
   return s;
 }
 
-/// The frontier of each GPU in a colour of its own, and that of all of them; a result that has only the latter has
-/// points in place of the lines.
+/// The frontier of each GPU in its own colour, and the common frontier. A result with only the common frontier is drawn
+/// as points instead of lines.
 Chart frontier_chart(const char* id, const char* title, const Json& frontier, const Json* by_gpu, const char* unit,
                      ResultKey key) {
   Chart c{.id = id, .title = title};
@@ -111,7 +111,7 @@ Chart frontier_chart(const char* id, const char* title, const Json& frontier, co
   return c;
 }
 
-/// Where a limit on the time per token stands on an axis of tokens/s of one user.
+/// The position of a limit on the time per token on an axis of tokens/s per user.
 void add_speed_limit(const Result& result, Chart& c) {
   if (result.points.empty() || !result.points.front().result.contains("objectives")) return;
   for (const Json& o : result.points.front().result["objectives"]) {
@@ -151,10 +151,10 @@ Chart ranking_chart(const Result& result) {
   return c;
 }
 
-/// Whether nothing was found, and the one point is the deployment that comes nearest.
+/// Whether the plan found nothing, so that its only point is the nearest deployment.
 bool is_nearest(const Result& result) { return result.json.is_object() && result.json.contains("nearest"); }
 
-/// What the winner, or the nearest deployment, does of each limit, with the range of 90 % of deployments like it.
+/// How much of each limit the winner, or the nearest deployment, uses, with its 90 % range.
 void add_objective_chart(const Result& result, std::vector<Chart>& out) {
   if (result.points.empty() || !result.points.front().result.contains("objectives")) return;
   const Json& deployment = result.points.front().result;
@@ -212,7 +212,7 @@ Chart tornado(const Json& changes) {
   return c;
 }
 
-/// A load that changes over the day: replicas by hour, the load, and what three ways to run the fleet cost.
+/// A load that changes over the day: replicas by hour, the load, and the cost of three ways to run the fleet.
 void add_day_charts(const Json& fleet, std::vector<Chart>& out) {
   Chart day{
       .id = "day", .title = "Replicas over the day", .x = {.title = "hour"}, .y = {.title = "replicas", .low = 0.0}};
@@ -282,7 +282,7 @@ void add_ladder_charts(const Result& result, std::vector<Chart>& out) {
                           "output tokens/s", "output_tokens_per_s", false));
 }
 
-/// What each service costs together with the others, and would by itself.
+/// The cost of each service together with the others, and alone.
 void add_services_charts(const Result& result, std::vector<Chart>& out) {
   if (!result.json.is_object() || !result.json.contains("services") || !result.json["services"].is_array()) return;
   Chart c{.id = "services-cost", .title = "Cost of each service", .x = {.title = "USD/h"}, .horizontal = true};

@@ -26,7 +26,7 @@ const std::string* value_of(const ResultPoint& point, const std::string& key) {
   return nullptr;
 }
 
-/// "6 /s", "64", "0.7": the number in front, whatever unit follows.
+/// The number at the beginning of "6 /s", "64" or "0.7", without its unit.
 std::optional<double> leading_number(const std::string& text) {
   const std::size_t end = text.find(' ');
   double value = 0;
@@ -34,7 +34,7 @@ std::optional<double> leading_number(const std::string& text) {
   return value;
 }
 
-/// The key that goes on x: numeric in every point that has it, and the most natural or most finely divided one.
+/// The key on the x axis: it must be numeric in all points; the most natural one, else the one with most values.
 std::string x_key_of(const std::vector<ResultPoint>& points, const std::vector<std::string>& keys) {
   static const std::vector<std::string> kNatural{"rate",    "concurrency",   "batch",       "num_speculative_tokens",
                                                  "context", "prompt_tokens", "max_num_seqs"};
@@ -126,7 +126,7 @@ constexpr std::array<Latency, 2> kLatencies{
 /// Adds a sentence to a caption.
 void say(Chart& c, const std::string& sentence) { c.caption += (c.caption.empty() ? "" : " ") + sentence; }
 
-/// At most kMaxGroups of them, evenly chosen from first to last.
+/// At most kMaxGroups groups, chosen at even distances from first to last.
 template <class T>
 std::vector<T> some_of(std::vector<T> all) {
   if (all.size() <= kMaxGroups) return all;
@@ -184,7 +184,7 @@ Chart throughput_chart(const std::string& x_key, const std::vector<Group>& group
   return c;
 }
 
-/// TPOT without speculation over TPOT with k drafts, one line an acceptance; needs a point with k = 0 of each.
+/// TPOT without speculation over TPOT with k drafts, one line per acceptance; each line needs a point with k = 0.
 void add_speculation(const std::string& x_key, const std::vector<Group>& groups, std::vector<Chart>& out) {
   if (last_part(x_key) != "num_speculative_tokens") return;
   Chart c{.id = "speculation",
@@ -248,13 +248,13 @@ std::optional<double> per_user(const Json& result) {
   return user;
 }
 
-/// The keys that say what is asked.
+/// The keys that describe the request.
 std::vector<std::string> work_keys(std::vector<std::string> keys) {
   std::erase_if(keys, [](const std::string& key) { return !is_work_key(key); });
   return keys;
 }
 
-/// Only the points that none of the same series beats in both, in the order of x.
+/// Only the points that no point of the same series beats in both x and y, in the order of x.
 void keep_frontier(Series& s) {
   std::vector<std::size_t> order(s.x.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -270,7 +270,7 @@ void keep_frontier(Series& s) {
   s.x = std::move(best.x), s.y = std::move(best.y), s.labels = std::move(best.labels);
 }
 
-/// The frontier of each kind of request, where points differ in what is asked.
+/// The frontier of each kind of request, if the points have several kinds.
 Chart pareto_by_work(Chart c, const std::vector<ResultPoint>& points, const std::vector<std::string>& keys,
                      const std::vector<std::string>& work) {
   std::vector<std::string> others;
@@ -364,7 +364,7 @@ Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points
 
 namespace {
 
-/// The cheapest point of each GPU, where GPUs differ, for each kind of request.
+/// The cheapest point of each GPU for each kind of request, if there are several GPUs.
 void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>& out) {
   constexpr std::size_t kMostBars = 48;
   const std::vector<std::string> work = work_keys(varying_keys(points));
@@ -406,7 +406,7 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   out.push_back(std::move(c));
 }
 
-/// Some of many values, at even steps of a log axis; the first and the last are among them.
+/// A selection of many values at even steps of a log axis, including the first and the last.
 std::set<double> spread(const std::set<double>& values) {
   constexpr std::size_t kMost = 40;
   if (values.size() <= kMost || *values.begin() <= 0) return values;
@@ -422,7 +422,7 @@ std::set<double> spread(const std::set<double>& values) {
 
 bool fits(const ResultPoint& p) { return !p.result.contains("fits") || p.result["fits"] != false; }
 
-/// Two numeric keys against one another: what can be run, what misses, what does not fit.
+/// Two numeric keys against each other: which points can run, miss an objective, or do not fit.
 void add_map(const std::vector<ResultPoint>& points, const std::string& x_key, const std::vector<std::string>& keys,
              std::vector<Chart>& out) {
   std::string y_key;
@@ -488,7 +488,7 @@ struct Slice {
   std::size_t unfit = 0;
 };
 
-/// In the order of their first points; each has a point that fits.
+/// Ordered by their first points; each group has a point that fits.
 std::vector<Slice> slices_of(const Points& points, const std::vector<std::string>& held) {
   std::map<std::vector<std::string>, std::size_t> index;
   std::vector<Slice> all;
@@ -511,7 +511,7 @@ std::vector<Slice> slices_of(const Points& points, const std::vector<std::string
   return all;
 }
 
-/// Those that a reader can choose, the one with the most points first. Beyond 64, an even selection from first to last.
+/// The groups that a reader can choose, largest first. If there are more than 64, an even selection.
 std::vector<Slice> offered(std::vector<Slice> all) {
   constexpr std::size_t kMost = 64;
   std::vector<Slice> out;
@@ -530,7 +530,7 @@ void say_unfit(Chart& c, std::size_t unfit) {
                       : fmt::format("{} points that do not fit are left out.", unfit));
 }
 
-/// Of at most kMaxGroups lines.
+/// A chart of at most kMaxGroups lines.
 std::vector<Chart> line_charts(const std::string& x_key, const std::vector<Group>& groups) {
   std::vector<Chart> out;
   for (const Latency& latency : kLatencies) out.push_back(latency_chart(latency, x_key, groups));
@@ -538,8 +538,8 @@ std::vector<Chart> line_charts(const std::string& x_key, const std::vector<Group
   return out;
 }
 
-/// The line charts of a sweep with more settings than lines are drawn: a line for each value of one key, the others
-/// held; the values of these are for the reader to choose. `points`: all, whether they fit or not.
+/// Line charts of a sweep that has more settings than a chart has lines. One key has a line for each of its values. The
+/// reader chooses the values of the other keys. `points` are all points, whether they fit or not.
 std::vector<Chart> charts_with_views(const Points& points, const std::string& x_key,
                                      const std::vector<std::string>& keys) {
   constexpr std::size_t kMostPoints =

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "base/output_file.h"
 #include "reports/html_text.h"
@@ -32,7 +33,36 @@ void write_png(const Chart& chart, const fs::path& path) {
   throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written by rsvg-convert");
 }
 
+/// A value on an axis; of bars the name of the category.
+std::string shown_on(const Axis& axis, double value) {
+  const auto index = static_cast<std::size_t>(value);
+  if (value >= 0 && index < axis.categories.size()) return csv_field(axis.categories[index]);
+  return fmt::format("{}", value);
+}
+
+std::string title_of(const Axis& axis, const char* otherwise) {
+  return csv_field(axis.title.empty() ? otherwise : axis.title);
+}
+
 }  // namespace
+
+std::string chart_csv(const Chart& chart) {
+  // Horizontal bars: their categories are on y.
+  const Axis &along = chart.horizontal ? chart.y : chart.x, &value = chart.horizontal ? chart.x : chart.y;
+  std::string out = fmt::format("series,{},{},low,high,label\n", title_of(along, "x"), title_of(value, "y"));
+  for (const Series& s : chart.series) {
+    for (std::size_t i = 0; i < s.x.size(); ++i) {
+      const std::string low = i < s.base.size() ? fmt::format("{}", s.base[i]) : "";
+      out += fmt::format("{},{},{},{},,{}\n", csv_field(s.name), shown_on(along, s.x[i]), s.y[i], low,
+                         i < s.labels.size() ? csv_field(s.labels[i]) : "");
+    }
+  }
+  for (const Band& b : chart.bands) {
+    for (std::size_t i = 0; i < b.x.size(); ++i)
+      out += fmt::format("{},{},,{},{},\n", csv_field(b.name), shown_on(along, b.x[i]), b.low[i], b.high[i]);
+  }
+  return out;
+}
 
 std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat format, const std::string& directory) {
   std::error_code error;
@@ -44,8 +74,13 @@ std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat f
     throw Unavailable("rsvg-convert is missing: apt-get install librsvg2-bin; --svg works without");
   std::vector<std::string> paths;
   for (const Chart& chart : charts) {
-    const fs::path path = fs::path(directory) / (chart.id + (png ? ".png" : ".svg"));
-    png ? write_png(chart, path) : write_file("--svg", path.string(), svg_file(chart));
+    const bool csv = format == PlotFormat::kCsv;
+    const fs::path path = fs::path(directory) / (chart.id + (png ? ".png" : csv ? ".csv" : ".svg"));
+    if (png) {
+      write_png(chart, path);
+    } else {
+      write_file(csv ? "--csv" : "--svg", path.string(), csv ? chart_csv(chart) : svg_file(chart));
+    }
     paths.push_back(path.string());
   }
   return paths;

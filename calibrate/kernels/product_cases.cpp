@@ -1,5 +1,5 @@
-// Products: by cuBLASLt, by kernels of our own for few rows, and grouped by expert. Weights rotate, for a layer never
-// finds its own in L2; activations were written just before and stay.
+// Products: by cuBLASLt, by our own kernels for few rows, and grouped by expert. Weights rotate, because a layer never
+// finds its own in L2. Activations stay, because the previous kernel has just written them.
 
 #include <algorithm>
 #include <numeric>
@@ -80,7 +80,7 @@ class ProductCase : public CudaCase {
     const auto n = static_cast<std::uint64_t>(n_), k = static_cast<std::uint64_t>(k_);
     for (const std::uint64_t i : places)
       want.push_back(reference_dot(k, element_of(format_, kSeedX, i / n * k), weight(i % n * k)));
-    // fp8 is added up in about 14 bits on some GPUs, by the fast accumulation that engines ask for
+    // some GPUs add fp8 products in about 14 bits: engines ask for this fast accumulation
     const bool fp8 = format_ == ProductFormat::kFp8 || format_ == ProductFormat::kFp8Block;
     const double relative = fp8 ? 0.03 : format_ == ProductFormat::kInt8 ? 1e-9 : 0.003;
     return differs(read_output(places), want, relative, format_ == ProductFormat::kInt8 ? 40 : 7);
@@ -93,11 +93,11 @@ class ProductCase : public CudaCase {
   static std::size_t bytes_of(ProductFormat format, std::size_t elements) {
     return static_cast<std::size_t>(static_cast<double>(elements) * input_bytes(format));
   }
-  /// What fill() counts: words of eight elements for nvfp4.
+  /// The unit that fill() counts: words of eight elements for nvfp4.
   static std::size_t filled(ProductFormat format, std::size_t elements) {
     return format == ProductFormat::kNvfp4 ? elements / 8 : elements;
   }
-  /// A weight of slot 0, by its place.
+  /// A weight of slot 0 by its position.
   virtual Element weight(std::uint64_t offset) const { return element_of(format_, kSeedW, offset); }
   std::vector<double> read_output(const std::vector<std::uint64_t>& places) const {
     if (format_ == ProductFormat::kInt8) return fetch(y_.as<std::int32_t>(), places);
@@ -152,7 +152,7 @@ class SkinnyCase final : public ProductCase {
   }
 };
 
-/// 4-bit weights, packed as random_data.h says, and one bf16 scale for 128 of them.
+/// 4-bit weights, packed as random_data.h says, with one bf16 scale per 128 weights.
 class Int4Case final : public ProductCase {
  public:
   Int4Case(const Context& context, const Point& point) : ProductCase(context, point, ProductFormat::kBf16, 4) {
@@ -181,7 +181,7 @@ class Int4Case final : public ProductCase {
   DeviceMemory scale_;
 };
 
-/// gate+up, activation and down of routed experts, tokens spread evenly and sorted by expert beforehand.
+/// gate+up, activation and down of routed experts. Tokens are spread evenly and sorted by expert beforehand.
 class ExpertCase final : public CudaCase {
  public:
   ExpertCase(const Context& context, const Point& point)
@@ -209,7 +209,7 @@ class ExpertCase final : public CudaCase {
                    static_cast<double>(x_.bytes() + 2 * gate_up_.bytes() + 2 * inner_.bytes() + y_.bytes())};
   }
   std::string kernel() const override { return "grouped tiles of 64 x 128, mma"; }
-  /// The second product on its own input, as the device rounded it; the first one on x.
+  /// Checks the first product on x, and the second one on its input as the device rounded it.
   std::string check() override {
     for (const DeviceMemory* memory : {&gate_up_, &inner_, &y_}) poison(*memory);
     run_once();
@@ -237,7 +237,7 @@ class ExpertCase final : public CudaCase {
     for (const std::uint16_t b : bits) out.push_back(bf16_value(b));
     return out;
   }
-  /// Choices go to the experts in turn: as even as they can be.
+  /// Choices go to the experts in turn, so that the load is as even as possible.
   void make_tiles() {
     touched_ = std::min(rows_, experts_);
     std::vector<int> tiles;

@@ -110,7 +110,8 @@ void put(RowsByKernel<Row>& by_kernel, const Kernel* kernel, Dtype format, const
   (apart ? of.others : of.rows).push_back(row);
 }
 
-/// A block for each kernel and format. `price` takes (row, kernel, constants).
+/// A block for each kernel and format, and one for its loop. `price` takes (row, kernel, constants, constants of the
+/// loop).
 template <class Row, class Price>
 std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, const GpuSpec& gpu,
                                          const FitOptions& options, Price price) {
@@ -119,12 +120,17 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
     const Kernel& kernel = *kernels()[key.first];
     const FitOptions mine = options_for(options, kernel, key.second, gpu, of.rows);
     if (of.rows.empty() || !enough_rows(of.rows.size(), mine)) continue;
-    const auto predict = [&](const Row& row, const ConstantsBlock& constants) { return price(row, kernel, constants); };
-    blocks.push_back(fit_kernel(kernel, key.second, kernel.assumed(gpu, key.second), std::span<const Row>(of.rows),
-                                predict, mine, layer<Row>));
-    const ConstantsBlock fitted = held_by(kernel, blocks.back());
+    const auto predict = [&](const Row& row, const ConstantsBlock& constants, const ConstantsBlock& loop) {
+      return price(row, kernel, constants, loop);
+    };
+    std::vector<FittedConstants> fitted =
+        fit_with_attention_loop(kernel, key.second, gpu, std::span<const Row>(of.rows), predict, mine, layer<Row>);
+    const ConstantsBlock own = held_by(kernel, fitted.front()),
+                         beside = fitted.size() > 1 ? held_by(*attention_loop_of(kernel), fitted.back())
+                                                    : assumed_attention_loop(kernel, key.second, gpu);
     score_others(
-        of.others, [&](const Row& row) { return predict(row, fitted); }, blocks.back());
+        of.others, [&](const Row& row) { return predict(row, own, beside); }, fitted.front());
+    for (FittedConstants& block : fitted) blocks.push_back(std::move(block));
   }
   return blocks;
 }
@@ -138,11 +144,12 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, rules);
     put(by_kernel, &kernel, prefill_products(row.heads, kernel, gpu), row);
   }
-  return fit_kernels(by_kernel, gpu, options,
-                     [&](const PrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
-                       const auto& prefill = static_cast<const attention::PrefillKernel&>(kernel);
-                       return attention_row_time(row, prefill, constants, gpu);
-                     });
+  return fit_kernels(
+      by_kernel, gpu, options,
+      [&](const PrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants, const ConstantsBlock& loop) {
+        const auto& prefill = static_cast<const attention::PrefillKernel&>(kernel);
+        return attention_row_time(row, prefill, constants, loop, gpu);
+      });
 }
 
 /// A block for each format of the cache.
@@ -153,11 +160,12 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
     if (row.header.belongs_to(rules))
       put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, rules), row.heads.kv, row);
   }
-  return fit_kernels(by_kernel, gpu, options,
-                     [&](const DecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants) {
-                       const auto& decode = static_cast<const attention::DecodeKernel&>(kernel);
-                       return attention_row_time(row, decode, constants, gpu);
-                     });
+  return fit_kernels(
+      by_kernel, gpu, options,
+      [&](const DecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants, const ConstantsBlock& loop) {
+        const auto& decode = static_cast<const attention::DecodeKernel&>(kernel);
+        return attention_row_time(row, decode, constants, loop, gpu);
+      });
 }
 
 }  // namespace

@@ -37,20 +37,20 @@ HostPace pace_of(std::string_view kernel) {
   return HostPace::kOther;
 }
 
-/// What a collector ran that no engine serves: TensorRT-LLM's looks for no tactic before it times nvfp4.
+/// A kernel that only a collector runs: TensorRT-LLM's times nvfp4 without looking for a tactic first.
 const MatmulKernel* asked_of(const GemmRow& row) {
   const bool untuned = row.header.maker == Maker::kTrtllm && row.header.timing == Timing::kBenchmark;
   return untuned && row.block == Dtype::kNvfp4 ? &cutlass_nvfp4_untuned() : nullptr;
 }
 
-/// A library's product is the engine's where the engine calls that library.
+/// Whether the engine runs the row's kernel. It also runs a library's products if it calls that library.
 bool runs(const KernelRules& rules, const GemmRow& row, const GpuSpec& gpu) {
   if (row.header.belongs_to(rules)) return true;
   const Kernel& kernel = rules.pick_product(gpu.architecture, row.block);
   return row.header.maker == Maker::kCublasLt && static_cast<const MatmulKernel&>(kernel).is_cublaslt();
 }
 
-/// cuBLASLt's fp8 is TensorRT-LLM's alone.
+/// Only TensorRT-LLM calls cuBLASLt in fp8.
 RowHeader priced_as(const GemmRow& row, const GpuSpec& gpu) {
   RowHeader header = row.header;
   const auto is_run_by = [&](Maker maker) { return runs(*kernel_rules(kernels_of(maker)), row, gpu); };
@@ -59,12 +59,12 @@ RowHeader priced_as(const GemmRow& row, const GpuSpec& gpu) {
   return header;
 }
 
-/// Shapes of one layer site, whatever m: left out of a fit together.
+/// Shapes of one site in a layer, for all m. A fold leaves them out together.
 std::uint64_t site(const GemmRow& row) {
   return static_cast<std::uint64_t>(row.shape.n) * 1000003u + static_cast<std::uint64_t>(row.shape.k);
 }
 
-/// Refuses a row that the GPU has no unit for.
+/// Throws if the GPU has no unit for the row's format.
 void require_unit(const CsvTable& table, const GemmRow& row, const GpuSpec& gpu) {
   if (gpu.compute_dtype(row.shape.weights, row.shape.activations)) return;
   const KernelTable checked(table, kColumns);
@@ -100,7 +100,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   return times;
 }
 
-/// The constants in force, where the rows are to move those.
+/// The prior: the constants in force if the fit adjusts them, else the kernel's own.
 GemmParameters prior_of(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
                         const std::optional<GemmParameters>& wide, const FitOptions& options) {
   if (options.before) {
@@ -155,14 +155,14 @@ std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& g
   mine.what = fmt::format("{} of {} under {}", block.name(), gpu.name, rules.name());
   const bool served =
       std::all_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kBenchmark; });
-  // Weights that are never found in L2 again tell nothing of it.
+  // Rows whose weights are never in L2 say nothing about it.
   if (served) mine.fixed.emplace_back("l2_usable");
-  // Cool rows tell nothing of the clock under load.
+  // Rows of a cool GPU say nothing about the clock under load.
   const bool loaded =
       std::any_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kCool; });
   if (!loaded) mine.fixed.emplace_back("sustained_clock");
   mine.huber_width = 0.06;  // kernels that a library switches between leave heavy tails
-  // A narrow format's launch and the quantization beside it always come together.
+  // A narrow format's launch cannot be separated from the quantization that is always timed with it.
   if (block.format != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
   if (!enough_rows(rows.size(), mine)) return std::nullopt;
   const GemmParameters prior = prior_of(block.kernel, block.format, gpu, wide, options);

@@ -2,6 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "hw/kernels/latent/latent_kernel.h"
 
 namespace roofcast {
 namespace {
@@ -118,6 +124,98 @@ const KernelOf<ExpertsLoopParameters>& eager_experts_loop() {
                                                      "equations-moe.md",
                                                      {0.05, 0.35, 0.5}});
   return loop;
+}
+
+namespace {
+
+template <class P>
+constexpr std::array<Parameter<P>, 2> kCacheFields{{
+    {"l2_share", &P::l2_share, 0.05, 1.0, Transfer::kKept, "of the L2 that the loop finds its cache in; served: none"},
+    {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, Transfer::kL2Rate, "of the L2, in that loop"},
+}};
+template <class P>
+constexpr std::array<Parameter<P>, 2> kEagerFields{{
+    {"eager_device_us", &P::eager_device_us, 0.0, 120.0, Transfer::kHost, "gaps between kernels of an eager call"},
+    {"eager_host_us", &P::eager_host_us, 0.0, 500.0, Transfer::kHost, "host time of such a call, a lower bound"},
+}};
+
+/// The loop that times one kernel.
+template <class P>
+std::unique_ptr<const Kernel> loop_of(const Kernel& kernel, std::string_view name, std::string_view help,
+                                      const std::array<const Kernel*, 2>& lenders) {
+  return std::make_unique<KernelOf<P>>(KernelFacts{.name = name,
+                                                   .help = help,
+                                                   .form = kernel.facts().form,
+                                                   .unexplained = kernel.facts().unexplained,
+                                                   .lenders = lenders});
+}
+
+std::map<const Kernel*, std::unique_ptr<const Kernel>>& known_attention_loops() {
+  static std::map<const Kernel*, std::unique_ptr<const Kernel>> known;
+  return known;
+}
+
+}  // namespace
+
+std::span<const Parameter<CacheLoop>> CacheLoop::fields() {
+  using P = CacheLoop;
+  static constexpr auto kFields = joined(
+      std::array<Parameter<P>, 1>{{{"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7, Transfer::kKept,
+                                    "share of the cache that is no new data (TensorRT-LLM before Hopper)", true}}},
+      kCacheFields<P>,
+      std::array<Parameter<P>, 1>{{{"l2_cliff", &P::l2_cliff, 0.5, 10.0, Transfer::kKept,
+                                    "how fast that share is lost as the cache outgrows it"}}});
+  return kFields;
+}
+std::span<const Parameter<EagerLoop>> EagerLoop::fields() { return kEagerFields<EagerLoop>; }
+std::span<const Parameter<LatentLoop>> LatentLoop::fields() {
+  static constexpr auto kFields = joined(kEagerFields<LatentLoop>, kCacheFields<LatentLoop>);
+  return kFields;
+}
+
+bool is_timed_eagerly(const Kernel& kernel) {
+  using namespace attention;
+  static const std::array<const Kernel*, 7> eager{
+      &trtllm_gen_mla_vllm_prefill(), &flash_attention_3_mla_prefill(), &flash_attention_2_mla_prefill(),
+      &trtllm_gen_mla_vllm_decode(),  &flash_mla_vllm_decode(),         &flash_attention_3_mla_decode(),
+      &triton_mla_decode(),
+  };
+  return std::find(eager.begin(), eager.end(), &kernel) != eager.end();
+}
+
+std::vector<const Kernel*> attention_loops(std::span<const Kernel* const> kernels) {
+  static std::deque<std::string> words;  // that the facts point to
+  auto& known = known_attention_loops();
+  std::vector<const Kernel*> loops;
+  for (const Kernel* kernel : kernels) {
+    const KernelKind kind = kernel->kind();
+    const bool prompts = kind == KernelKind::kLatentPrefill && is_timed_eagerly(*kernel);
+    if (kind != KernelKind::kAttentionDecode && kind != KernelKind::kLatentDecode && !prompts) continue;
+    const std::string_view name = words.emplace_back(std::string(kernel->name()) + "_loop");
+    const std::string_view help = words.emplace_back("what a benchmark times beside " + std::string(kernel->name()));
+    std::array<const Kernel*, 2> lenders{};
+    std::size_t count = 0;
+    for (const Kernel* lender : kernel->facts().lenders) {
+      if (const auto found = known.find(lender); found != known.end()) lenders.at(count++) = found->second.get();
+    }
+    auto& loop = known[kernel];
+    if (prompts) {
+      loop = loop_of<EagerLoop>(*kernel, name, help, lenders);
+    } else if (kind == KernelKind::kLatentDecode) {
+      loop = loop_of<LatentLoop>(*kernel, name, help, lenders);
+    } else {
+      loop = loop_of<CacheLoop>(*kernel, name, help, lenders);
+    }
+    loops.push_back(loop.get());
+  }
+  return loops;
+}
+
+const Kernel* attention_loop_of(const Kernel& kernel) {
+  kernels();  // which makes them
+  const auto& known = known_attention_loops();
+  const auto found = known.find(&kernel);
+  return found == known.end() ? nullptr : found->second.get();
 }
 
 }  // namespace roofcast

@@ -2,6 +2,9 @@
 // Constants of what a benchmark's loop times beside a kernel. They stand in a GPU's files, so that the tables they were
 // measured in can be validated; only calibrate/rows computes with them, and no forecast does.
 
+#include <span>
+#include <vector>
+
 #include "hw/kernel_of.h"
 
 namespace roofcast {
@@ -36,37 +39,34 @@ struct ExpertsLoopParameters {
 /// Without a graph, so that the host may be what is timed: DeepGEMM's experts behind DeepEP's normal mode.
 const KernelOf<ExpertsLoopParameters>& eager_experts_loop();
 
-/// The loops of attention have theirs among the constants of the kernel that they time.
+/// Beside attention. Every kernel has a loop of its own, NAME_loop: each finds another share of its cache in the L2.
 
 /// A loop repeats the call of one layer and finds part of its cache in the L2: all of what fits `l2_share` of it, less
 /// the more the cache outgrows that. An engine finds nothing: the other layers have evicted it.
 struct CacheLoop {
   double l2_share = 0.5, l2_cliff = 1.0, l2_bandwidth_tb_per_s = 8.0;
+  /// Of TensorRT-LLM's kernels, whose tables before Hopper beat the datasheet's bandwidth by 1.7: keys and values are
+  /// the same pages.
   double benchmark_reuse = 0.0;
+  static std::span<const Parameter<CacheLoop>> fields();
 };
-template <class P>
-inline constexpr std::array<Parameter<P>, 3> kCacheLoopFields{{
-    {"l2_share", &P::l2_share, 0.05, 1.0, Transfer::kKept,
-     "of the L2 that a benchmark's loop finds its cache in; served: none"},
-    {"l2_cliff", &P::l2_cliff, 0.5, 10.0, Transfer::kKept, "how fast that share is lost as the cache outgrows it"},
-    {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, Transfer::kL2Rate, "of the L2, in that loop"},
-}};
-/// For TensorRT-LLM's kernels, whose tables before Hopper beat the datasheet's bandwidth by 1.7: keys and values
-/// are the same pages.
-template <class P>
-inline constexpr std::array<Parameter<P>, 1> kBenchmarkReuseField{{
-    {"benchmark_reuse", &P::benchmark_reuse, 0.0, 0.7, Transfer::kKept,
-     "share of a benchmark's cache that is no new data (TensorRT-LLM before Hopper)", true},
-}};
-inline double reuse_before_hopper(const GpuSpec& gpu) { return gpu.architecture == Architecture::kHopper ? 0.0 : 0.5; }
-
 /// Without a graph the host may be what is timed: vLLM's latent attention.
 struct EagerLoop {
   double eager_device_us = 0.0, eager_host_us = 0.0;
+  static std::span<const Parameter<EagerLoop>> fields();
 };
-/// As in CacheLoop, of a cache of latents.
-struct LatentCacheLoop {
+/// As in CacheLoop, of a cache of latents, with or without a graph.
+struct LatentLoop : EagerLoop {
   double l2_share = 1.0, l2_bandwidth_tb_per_s = 2.6;
+  static std::span<const Parameter<LatentLoop>> fields();
 };
+
+/// Kernels that a benchmark calls without a graph: vLLM's latent attention.
+bool is_timed_eagerly(const Kernel& kernel);
+/// The loop that times a kernel of attention: a CacheLoop for new tokens, a LatentLoop for those over latents, an
+/// EagerLoop for prompts over latents that are timed eagerly. Null: the kernel alone is timed.
+const Kernel* attention_loop_of(const Kernel& kernel);
+/// The loops of all of `kernels`, which have each lender before those that borrow.
+std::vector<const Kernel*> attention_loops(std::span<const Kernel* const> kernels);
 
 }  // namespace roofcast

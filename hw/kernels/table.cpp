@@ -18,7 +18,7 @@ namespace roofcast {
 
 std::span<const Kernel* const> kernels() {
   static const std::vector<const Kernel*> table = [] {
-    const std::vector<const Kernel*> all{
+    std::vector<const Kernel*> all{
         &cublaslt(),
         &cublaslt_mma_sync(),
         &cublaslt_fp8(),
@@ -126,6 +126,7 @@ std::span<const Kernel* const> kernels() {
         &cutlass_wide_nvfp4_experts(),
         &trtllm_gen_latency_experts(),
     };
+    for (const Kernel* loop : attention_loops(all)) all.push_back(loop);
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->id_ = i;
     return all;
   }();

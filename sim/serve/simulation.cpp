@@ -21,15 +21,15 @@ using Kind = EventQueue::Kind;
 
 /// How long a client waits after a refused request before it continues.
 constexpr Seconds kRefusal = kMillisecond;
-/// Share of the requests by which the last of a load that changes by itself may be behind without being too much.
+/// A load that varies by itself counts as overload only if this share of its requests is still behind at the end.
 constexpr double kBurst = 0.05;
 
-/// When a turn came that was held back; of others, when they were sent. To be asked once.
+/// When a held turn came; for other requests, when they were sent. May be called once per request.
 SimTime came(std::optional<TurnOrder>& turns, const LiveRequest& r, SimTime sent) {
   return turns ? turns->came(r.id, sent) : sent;
 }
 
-/// Whether requests come by a clock and some of them are turns of conversations. A trace keeps the times of its file.
+/// Whether requests arrive by a clock and some are turns of conversations. A trace keeps the times of its file.
 bool has_open_sessions(const WorkloadSpec& workload) {
   const auto has = [](const WorkloadSpec& w) { return w.turns > 1 && w.arrivals.rate > PerSecond(0); };
   return workload.clients.empty() ? has(workload) : std::any_of(workload.clients.begin(), workload.clients.end(), has);
@@ -311,7 +311,7 @@ void Simulation::schedule(int index) {
   tell_push(due, Kind::kReplica);
 }
 
-/// Ended requests make users send again. Such a request is seen by the plan of the next run.
+/// When requests end, their users send again. The scheduler sees the new requests when it plans the next step.
 void Simulation::run_replica(int index, SimTime now) {
   Replica& replica = at(index);
   planning_ = index;
@@ -361,13 +361,13 @@ void Simulation::hand_over(Slot slot, SimTime now) {
   schedule(replica.index());
 }
 
-/// If the transfer was broken off, the epoch has passed. A source that has failed holds no cache any more.
+/// The epoch tells whether the transfer was broken off. A failed source no longer holds the cache.
 void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
   if (requests_[slot].epoch != epoch || !requests_[slot].held) return;
   give_back(slot, now);
 }
 
-/// The cache that a prefill worker held, which may have been the last thing it was kept for.
+/// Frees the cache that a prefill worker held. A worker that was only kept for it can then stop.
 void Simulation::give_back(Slot slot, SimTime now) {
   const int source = requests_[slot].source;
   at(source).release_held(slot, now);
@@ -530,7 +530,7 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
   if (!leave(ended.slot, now, ended.delivered) && !gone) user_goes_on(session, now, goes_on);
 }
 
-/// In a closed loop with the next request; in an open load with the turn that waits for this one's answer.
+/// A closed loop goes on with the next request, an open load with the turn that waited for this answer.
 void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
   if (!closed()) {
     if (!turns_ || session < 0) return;

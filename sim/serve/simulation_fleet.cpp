@@ -13,7 +13,7 @@ using Kind = EventQueue::Kind;
 /// LiveRequest::replica of a request that waits at the gateway.
 constexpr std::uint16_t kNowhere = 0xffff;
 
-/// Failures in a row without a request that ends, beside one of each replica: more, and none will ever end.
+/// After so many failures in a row, plus one per replica, without a request that ends, none will ever end.
 constexpr std::int64_t kMostFruitless = 10'000;
 
 }  // namespace
@@ -49,7 +49,7 @@ void Simulation::begin_fleet() {
   collector_.fleet(fleet_->record(SimTime()));
 }
 
-/// That of the first of its GPUs to fail.
+/// A replica fails when the first of its GPUs does.
 std::optional<SimTime> Simulation::next_failure(int replica, SimTime now) {
   std::optional<SimTime> first;
   for (int gpu = 0; gpu < at(replica).gpus(); ++gpu) {
@@ -64,7 +64,7 @@ void Simulation::push_fleet(SimTime when, FleetEvent what, int replica) {
   events_.push(when, Kind::kFleet, replica, static_cast<std::uint32_t>(what));
 }
 
-/// When no request is left, and no event but the fleet's own that could bring one, the run is over.
+/// The run is over if no request is left and only the fleet's own events remain, which bring none.
 void Simulation::fleet_event(FleetEvent what, int replica, SimTime now) {
   --housekeeping_;
   if (requests_.live() == 0 && (exhausted_ || events_.size() == housekeeping_)) return;
@@ -86,7 +86,7 @@ void Simulation::fleet_event(FleetEvent what, int replica, SimTime now) {
   }
 }
 
-/// What waited for a replica of its role goes there.
+/// Sends the work that waited for a replica of this role to it.
 void Simulation::serves(int replica, SimTime now) {
   role_of(replica).add(at(replica));
   while (front_.replicas() > 0 && !gateway_.empty()) {
@@ -111,7 +111,7 @@ void Simulation::change(int replica, ReplicaState state, SimTime now) {
   collector_.fleet(fleet_->record(now));
 }
 
-/// Prompts wait at the gateway where no replica takes them, caches where none decodes.
+/// While no replica prefills, prompts wait at the gateway; while none decodes, caches do.
 void Simulation::decide(bool prefill, SimTime now) {
   push_fleet(now + SimTime::of(options_.fleet.scaling(prefill)->interval), FleetEvent::kDecide, prefill ? 1 : 0);
   const std::size_t outside = prefill_replicas_ > 0 && !prefill ? prefilled_.size() : gateway_.size();
@@ -128,7 +128,7 @@ void Simulation::decide(bool prefill, SimTime now) {
   while (current > wanted && stop_one(prefill, now)) --current;
 }
 
-/// One that was about to stop goes on; else one starts cold.
+/// Keeps a replica that was about to stop; if there is none, starts a cold one.
 bool Simulation::start_one(bool prefill, SimTime now) {
   for (const ReplicaState from : {ReplicaState::kDraining, ReplicaState::kOff}) {
     for (int i = first_of(prefill); i < end_of(prefill); ++i) {
@@ -142,7 +142,7 @@ bool Simulation::start_one(bool prefill, SimTime now) {
   return false;  // the others are down
 }
 
-/// One that has not started yet; else the one with the fewest requests gets no new ones.
+/// Stops a replica that has not started yet; if there is none, the one with the fewest requests gets no new ones.
 bool Simulation::stop_one(bool prefill, SimTime now) {
   int chosen = -1;
   for (int i = end_of(prefill) - 1; i >= first_of(prefill); --i) {
@@ -165,7 +165,7 @@ void Simulation::fail_by_chance(int replica, SimTime now) {
   fail_replica(replica, now);
 }
 
-/// The step under way is the last that counts.
+/// The replica fails at the end of its current step.
 void Simulation::fail_replica(int replica, SimTime now) {
   const ReplicaState state = fleet_->state(replica);
   if (state == ReplicaState::kOff || state == ReplicaState::kDown) return;
@@ -214,8 +214,8 @@ void Simulation::lose(int replica, SimTime now) {
   }
 }
 
-/// Caches that nobody had begun to fetch are lost with the replica that prefilled them; what is on its way arrives,
-/// but is nowhere else any more.
+/// Caches that nobody had begun to fetch are lost with the replica that prefilled them. A transfer that is under way
+/// completes, but its source no longer holds the cache.
 void Simulation::withdraw_caches(int replica, SimTime now) {
   const std::size_t before = homeless_.size();
   for (int i = prefill_replicas_; i < static_cast<int>(replicas_.size()); ++i) {
@@ -238,7 +238,7 @@ void Simulation::withdraw_caches(int replica, SimTime now) {
   }
 }
 
-/// Its cache stays where it was prefilled.
+/// The cache stays on the replica that prefilled it.
 void Simulation::wait_for_decoder(Slot slot) {
   requests_[slot].remote = true;
   requests_[slot].replica = kNowhere;
@@ -265,7 +265,7 @@ bool Simulation::leaves_service(int replica, SimTime now) {
   return stops(replica, now);
 }
 
-/// A drained replica does, and a prefill worker not before its caches were fetched.
+/// A drained replica may stop; a prefill worker only after its caches were fetched.
 bool Simulation::stops(int replica, SimTime now) {
   if (fleet_->state(replica) != ReplicaState::kDraining) return false;
   if (at(replica).outstanding() > 0 || at(replica).holds_caches()) return false;

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -34,6 +35,36 @@ TEST_CASE("the explorer says where it is, and a signal ends it well") {
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
   }
+}
+
+TEST_CASE("a report is served until a signal ends it") {
+  const std::string result = (std::filesystem::temp_directory_path() / "roofcast_served_report.json").string();
+  REQUIRE(run_roofcast("estimate --model gpt-2 --gpu l4 --format json --out " + result, Stream::kErr).status == 0);
+  const auto refused = run_roofcast("report " + result + " --port 0 --out x.html", Stream::kErr);
+  CHECK(refused.out == "--port: cannot be combined with --out: the page is served, or written\n");
+  CHECK(refused.status == 2);
+  const auto bad_port = run_roofcast("report " + result + " --port page", Stream::kErr);
+  CHECK(bad_port.out == "--port: must be an integer from 0 to 65535, got 'page'\n");
+  int out[2];
+  REQUIRE(pipe(out) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(out[1], STDOUT_FILENO);
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    execl(ROOFCAST_PROGRAM, ROOFCAST_PROGRAM, "report", result.c_str(), "--port", "0", static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  close(out[1]);
+  std::string said;
+  for (char c; said.find('\n') == std::string::npos && read(out[0], &c, 1) == 1;) said += c;
+  CHECK(said.starts_with("http://127.0.0.1:"));
+  kill(child, SIGTERM);
+  int status = -1;
+  waitpid(child, &status, 0);
+  close(out[0]);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  std::filesystem::remove(result);
 }
 
 TEST_CASE("the explorer's flags are checked") {

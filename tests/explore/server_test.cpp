@@ -102,6 +102,19 @@ TEST_CASE("the server serves the page, its files and the API") {
   CHECK(head.substr(head.find("\r\n\r\n")) == "\r\n\r\n");
 }
 
+TEST_CASE("a server of one page has nothing else") {
+  const Running running({.port = 0, .page = "<!doctype html><title>a report</title>"});
+  const std::string page = running.get("/");
+  CHECK(status_of(page) == "HTTP/1.1 200 OK");
+  CHECK(holds(page, "frame-ancestors 'none'\r\n"));
+  CHECK_FALSE(holds(page, "default-src"));  // the page has the rest of its policy
+  CHECK(page.ends_with("\r\n\r\n<!doctype html><title>a report</title>"));
+  for (const char* path : {"/explore.js", "/api/v1/models"})
+    CHECK(status_of(running.get(path)) == "HTTP/1.1 404 Not Found");
+  CHECK(status_of(running.post("/", "{}")) == "HTTP/1.1 405 Method Not Allowed");
+  CHECK(status_of(running.get("/", "Origin: http://evil.example\r\n")) == "HTTP/1.1 403 Forbidden");
+}
+
 TEST_CASE("the server answers to its address alone, and to no page of another origin") {
   const Running running;
   const auto with = [&](const std::string& headers) {

@@ -51,6 +51,23 @@ TEST_CASE("plots: an SVG file stands alone, with title, source and colours of it
   CHECK(svg.find("var(") == std::string::npos);  // a variable of the page's style sheet
 }
 
+TEST_CASE("plots: the CSV of a chart has its points, bands and units") {
+  Chart c{.id = "x", .x = {.title = "batch"}, .y = {.title = "TPOT, ms"}};
+  c.series = {Series{.name = "p50", .x = {1, 2}, .y = {5.5, 7}, .labels = {"one, alone", "two"}}};
+  c.bands = {Band{.name = "90 %", .x = {1, 2}, .low = {4, 5}, .high = {6, 9}}};
+  CHECK(chart_csv(c) ==
+        "series,batch,\"TPOT, ms\",low,high,label\np50,1,5.5,,,\"one, alone\"\np50,2,7,,,two\n"
+        "90 %,1,,4,6,\n90 %,2,,5,9,\n");
+  // A waterfall lying down: the second bar goes from 3 to 4.
+  Chart bars{.id = "y", .x = {.title = "ms"}, .y = {.categories = {"queue", "prefill"}}, .horizontal = true};
+  bars.series = {Series{.name = "ttft", .shape = Shape::kBars, .x = {0, 1}, .y = {3, 4}, .base = {0, 3}}};
+  CHECK(chart_csv(bars) == "series,x,ms,low,high,label\nttft,queue,3,0,,\nttft,prefill,4,3,,\n");
+  const TemporaryFolder folder;
+  const auto paths = write_plots(std::vector{c}, PlotFormat::kCsv, folder.path());
+  REQUIRE(paths.size() == 1);
+  CHECK(read_file(paths[0], 1 << 20) == chart_csv(c));
+}
+
 TEST_CASE("plots: rsvg-convert draws every fixture") {
   if (std::system("command -v rsvg-convert >/dev/null") != 0) return testing::skip_test("no rsvg-convert");
   const TemporaryFolder folder;

@@ -4,7 +4,6 @@
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
-#include "hw/kernels/benchmark_loops.h"
 
 namespace roofcast::attention {
 
@@ -23,17 +22,16 @@ struct DecodeCall {
   double batch, kv_heads;
 };
 
-/// Base of a kernel's constants: how it reads the cache, in service and in a benchmark's loop.
-struct CacheReads : CacheLoop {
+/// Base of a kernel's constants: how it reads the cache.
+struct CacheReads {
   double bandwidth_fraction = 0.88;
 };
 /// Ends the list of every kernel's fields.
 template <class P>
-inline constexpr auto kCacheReadFields = joined(std::array<Parameter<P>, 1>{{
-                                                    {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95,
-                                                     Transfer::kMemoryShare, "of the datasheet memory bandwidth"},
-                                                }},
-                                                kCacheLoopFields<P>);
+inline constexpr std::array<Parameter<P>, 1> kCacheReadFields{{
+    {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, Transfer::kMemoryShare,
+     "of the datasheet memory bandwidth"},
+}};
 
 /// Result of a kernel. `path` is the longest chain of tiles on one SM.
 struct DecodeTime {

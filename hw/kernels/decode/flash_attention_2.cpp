@@ -26,7 +26,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
 Constants prior_of_kind() {
   Constants p;
   p.launch_us = 12.4, p.launch_head_dim_us = 0.1, p.head_ns = 0.25, p.tile_us = 3.7, p.compute_fraction = 0.95;
-  p.bandwidth_fraction = 0.74, p.l2_share = 0.42, p.l2_bandwidth_tb_per_s = 2.3, p.combine_us = 5.3;
+  p.bandwidth_fraction = 0.74, p.combine_us = 5.3;
   return p;
 }
 

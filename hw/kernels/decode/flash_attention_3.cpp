@@ -65,7 +65,7 @@ class FlashAttention3 final : public DecodeKernelOf<Constants> {
     const bool fp8 = computes_fp8(gpu, kv);
     Constants p;
     p.launch_us = 9.8, p.launch_head_dim_us = fp8 ? 3.0 : 1.1, p.tile_growth = 0.33;
-    p.l2_bandwidth_tb_per_s = fp8 ? 2.5 : 7.5, p.bandwidth_fraction = fp8 ? 0.8 : 0.94;
+    p.bandwidth_fraction = fp8 ? 0.8 : 0.94;
     return p;
   }
 

@@ -31,7 +31,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
           {"overlap", &P::overlap, 1.0, 8.0, kKept, "of keys and memory; 1: they add, large: the larger counts"},
           {"combine_us", &P::combine_us, 0.0, 20.0, kCycles, "merging a split context"},
       }},
-      kBenchmarkReuseField<P>, kCacheReadFields<P>);
+      kCacheReadFields<P>);
   return kFields;
 }
 
@@ -62,11 +62,10 @@ class Mmha final : public DecodeKernelOf<Constants> {
     const bool fp8 = computes_fp8(gpu, kv);
     Constants p;
     if (traits_of(gpu.architecture).matrix_units == MatrixUnits::kTcgen05) {
-      p.launch_us = 10, p.combine_us = 10, p.bandwidth_fraction = 0.9, p.l2_bandwidth_tb_per_s = fp8 ? 10 : 16;
+      p.launch_us = 10, p.combine_us = 10, p.bandwidth_fraction = 0.9;
       return p;
     }
     p.launch_us = fp8 ? 9.0 : 7.1, p.launch_head_dim_us = fp8 ? 0.2 : 1.2, p.combine_us = 5.5;
-    p.l2_bandwidth_tb_per_s = fp8 ? 3.3 : 17.0, p.benchmark_reuse = reuse_before_hopper(gpu);
     return p;
   }
 

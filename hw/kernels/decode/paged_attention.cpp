@@ -45,8 +45,7 @@ class PagedAttention final : public DecodeKernelOf<Constants> {
   bool multiplies_fp8() const override { return false; }
   Constants prior(const GpuSpec&, Dtype) const override {
     Constants p;
-    p.launch_us = 12.4, p.launch_head_dim_us = 0.1;
-    p.bandwidth_fraction = 0.74, p.l2_share = 0.42, p.l2_bandwidth_tb_per_s = 2.3;
+    p.launch_us = 12.4, p.launch_head_dim_us = 0.1, p.bandwidth_fraction = 0.74;
     return p;
   }
 

@@ -21,11 +21,11 @@ class TrtllmGen : public DecodeKernelOf<Constants> {
  public:
   TrtllmGen(const KernelFacts& facts, double fp8_part, double prior_launch_us)
       : DecodeKernelOf(facts), fp8_part_(fp8_part), prior_launch_us_(prior_launch_us) {}
-  Constants prior(const GpuSpec& gpu, Dtype kv) const override {
+  Constants prior(const GpuSpec&, Dtype) const override {
     Constants p;
     p.launch_us = prior_launch_us_, p.launch_head_dim_us = 0.2, p.head_ns = 0.3;
     p.tile_us = 1.2, p.tile_growth = 0.2, p.compute_fraction = 0.2, p.tile_row_us = 0.005;
-    p.bandwidth_fraction = 0.9, p.l2_bandwidth_tb_per_s = computes_fp8(gpu, kv) ? 10 : 16;
+    p.bandwidth_fraction = 0.9;
     return p;
   }
 

@@ -37,7 +37,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
           {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
           {"split_ns", &P::split_ns, 0.0, 300.0, kCycles, "more of it for each split"},
       }},
-      kBenchmarkReuseField<P>, kCacheReadFields<P>);
+      kCacheReadFields<P>);
   return kFields;
 }
 
@@ -98,11 +98,10 @@ class Xqa final : public DecodeKernelOf<Constants> {
                         .form = "equations-attention.md#decode",
                         .unexplained = kDecodeUnexplained,
                         .lenders = {&trtllm_gen_decode()}}) {}
-  Constants prior(const GpuSpec& gpu, Dtype) const override {
+  Constants prior(const GpuSpec&, Dtype) const override {
     Constants p;
     p.launch_us = 9.2, p.launch_head_dim_us = 1.2, p.tile_us = 4.0, p.tile_growth = 0.1, p.tile_row_us = 0.08;
-    p.row_growth = 2.9, p.split_ns = 100.0, p.l2_bandwidth_tb_per_s = 17.0;
-    p.benchmark_reuse = reuse_before_hopper(gpu);
+    p.row_growth = 2.9, p.split_ns = 100.0;
     return p;
   }
 
@@ -161,7 +160,6 @@ class XqaWgmma final : public DecodeKernelOf<WgmmaConstants> {
     WgmmaConstants p;
     p.launch_us = 5.9, p.launch_head_dim_us = 0.2, p.tile_us = 1.4, p.tile_growth = 0.5, p.tile_row_us = 0.2;
     p.row_growth = 0.1, p.row_ns = 15, p.row_busy = 0.7, p.row_group = 0.3, p.split_ns = 1.0;
-    p.l2_bandwidth_tb_per_s = 3.3;
     return p;
   }
 

@@ -18,8 +18,8 @@ struct Balance {
 /// the SMs stay idle.
 LatentPath balanced_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip,
                          const Balance& how);
-/// What is assumed of a kernel replayed from a graph, and of one that is timed eagerly.
+/// What is assumed of a kernel as TensorRT-LLM calls it, and as vLLM does.
 LatentDecodeParameters latent_decode_prior(const GpuSpec& gpu, Dtype kv);
-LatentDecodeParameters eager_latent_decode_prior(const GpuSpec& gpu, Dtype kv);
+LatentDecodeParameters vllm_latent_decode_prior(const GpuSpec& gpu, Dtype kv);
 
 }  // namespace roofcast::attention

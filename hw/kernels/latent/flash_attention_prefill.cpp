@@ -8,14 +8,14 @@ namespace {
 constexpr std::string_view kForm = "equations-attention.md#latent-prefill";
 
 /// FlashAttention-3 multiplies the heads in 16 bit, those expanded from an fp8 cache, too.
-class FlashAttention3 final : public EagerLatentPrefill {
-  using EagerLatentPrefill::EagerLatentPrefill;
+class FlashAttention3 final : public LatentPrefillOfVllm {
+  using LatentPrefillOfVllm::LatentPrefillOfVllm;
   Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const override { return narrow_products(heads, gpu); }
   Dtype products(const LatentHeads&, const GpuSpec&) const override { return Dtype::kBf16; }
 };
 
-class FlashAttention2 final : public EagerLatentPrefill {
-  using EagerLatentPrefill::EagerLatentPrefill;
+class FlashAttention2 final : public LatentPrefillOfVllm {
+  using LatentPrefillOfVllm::LatentPrefillOfVllm;
   double tile_keys() const override { return 64; }
   Dtype format(const LatentHeads&, const GpuSpec&) const override { return Dtype::kBf16; }
 };

@@ -10,20 +10,19 @@ constexpr std::string_view kForm = "equations-attention.md#latent-decode";
 /// FlashMLA and its like on Hopper.
 class FlashMla final : public LatentDecodeKernel {
  public:
-  FlashMla(const KernelFacts& facts, bool eager, bool in_pairs, double absorbed)
-      : LatentDecodeKernel(facts), eager_(eager), in_pairs_(in_pairs), absorbed_(absorbed) {}
+  FlashMla(const KernelFacts& facts, bool by_vllm, bool in_pairs, double absorbed)
+      : LatentDecodeKernel(facts), by_vllm_(by_vllm), in_pairs_(in_pairs), absorbed_(absorbed) {}
   LatentPath path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p,
                   const Chip& chip) const override {
     return balanced_path(s, h, p, chip, {.grain = element_bits(h.kv) <= 8 ? 128.0 : 64.0, .in_pairs = in_pairs_});
   }
   double absorbed_queries() const override { return absorbed_; }
-  bool timed_eagerly() const override { return eager_; }
   LatentDecodeParameters prior(const GpuSpec& gpu, Dtype kv) const override {
-    return eager_ ? eager_latent_decode_prior(gpu, kv) : latent_decode_prior(gpu, kv);
+    return by_vllm_ ? vllm_latent_decode_prior(gpu, kv) : latent_decode_prior(gpu, kv);
   }
 
  private:
-  bool eager_, in_pairs_;
+  bool by_vllm_, in_pairs_;
   double absorbed_;
 };
 

@@ -6,28 +6,13 @@
 #include "hw/kernels/latent/decode_path.h"
 
 namespace roofcast::attention {
-namespace {
-
-/// The fields with those of `held` alone held.
-template <class P>
-std::vector<FieldFacts> with_held(std::vector<FieldFacts> fields, const std::vector<double P::*>& held) {
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    fields[i].held = std::find(held.begin(), held.end(), P::fields()[i].member) != held.end();
-  return fields;
-}
-
-}  // namespace
 
 std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::fields() {
   using P = LatentDecodeParameters;
   using enum Transfer;
-  static constexpr std::array<Parameter<P>, 15> kFields{{
+  static constexpr std::array<Parameter<P>, 11> kFields{{
       {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
       {"launch_heads_us", &P::launch_heads_us, 0.0, 10.0, kCycles, "more of it for each 128 heads"},
-      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
-       "gaps between kernels when a benchmark runs them eagerly"},
-      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
-       "host time of an eager call, a lower bound in benchmarks"},
       {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "of the tile scheduler's scan, a sequence"},
       {"tile_us", &P::tile_us, 0.0, 15.0, kCycles, "start and end of a tile"},
       {"tile_head_us", &P::tile_head_us, 0.0, 1.0, kCycles, "more of it for each head of the tile"},
@@ -37,23 +22,16 @@ std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::field
       {"reread", &P::reread, 0.0, 1.0, kKept, "share of the cache that further tiles of heads read from memory again"},
       {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
       {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, kMemoryShare, "of the datasheet memory bandwidth"},
-      {"l2_share", &P::l2_share, 0.05, 1.0, kKept,
-       "of the L2 that a benchmark's loop finds its cache in; served: none"},
-      {"l2_bandwidth_tb_per_s", &P::l2_bandwidth_tb_per_s, 1.0, 25.0, kL2Rate, "of the L2, in that loop"},
       {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
   }};
   return kFields;
 }
 
 std::vector<FieldFacts> LatentDecodeKernel::fields() const {
-  using P = LatentDecodeParameters;
-  // An eager benchmark does not see the launch that a CUDA graph would pay: it stays assumed.
-  std::vector<double P::*> held{&P::eager_device_us, &P::eager_host_us};
-  if (timed_eagerly())
-    held = {&P::launch_us, &P::launch_heads_us,       &P::sequence_ns,
-            &P::l2_share,  &P::l2_bandwidth_tb_per_s, &P::combine_us};
-  held.push_back(is_resident() ? &P::combine_us : &P::pairing);
-  return with_held<P>(KernelOf::fields(), held);
+  const std::string_view without_effect = is_resident() ? "combine_us" : "pairing";
+  std::vector<FieldFacts> fields = KernelOf::fields();
+  for (FieldFacts& field : fields) field.held = field.name == without_effect;
+  return fields;
 }
 
 void LatentDecodeKernel::follow(LatentDecodeParameters& p, const CarryOverCase& to) const {
@@ -88,9 +66,8 @@ LatentDecodeParameters latent_decode_prior(const GpuSpec& gpu, Dtype kv) {
   return p;
 }
 
-LatentDecodeParameters eager_latent_decode_prior(const GpuSpec& gpu, Dtype kv) {
+LatentDecodeParameters vllm_latent_decode_prior(const GpuSpec& gpu, Dtype kv) {
   LatentDecodeParameters p = latent_decode_prior(gpu, kv);
-  p.l2_share = 0.05, p.eager_device_us = 55, p.eager_host_us = gpu.architecture == Architecture::kAmpere ? 338 : 180;
   p.bandwidth_fraction = computes_fp8(gpu, kv) ? 0.5 : p.bandwidth_fraction;
   return p;
 }
@@ -98,13 +75,9 @@ LatentDecodeParameters eager_latent_decode_prior(const GpuSpec& gpu, Dtype kv) {
 std::span<const Parameter<LatentPrefillParameters>> LatentPrefillParameters::fields() {
   using P = LatentPrefillParameters;
   using enum Transfer;
-  static constexpr std::array<Parameter<P>, 11> kFields{{
+  static constexpr std::array<Parameter<P>, 9> kFields{{
       {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch,
        "launch of the cache write, the attention kernel and its set-up"},
-      {"eager_device_us", &P::eager_device_us, 0.0, 120.0, kHost,
-       "gaps between kernels when a benchmark runs them eagerly"},
-      {"eager_host_us", &P::eager_host_us, 0.0, 500.0, kHost,
-       "host time of an eager call, a lower bound in benchmarks"},
       {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile"},
       {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "of the datasheet peak, softmax included"},
       {"imbalance", &P::imbalance, 1.0, 12.0, kKept, "1: the longest tile adds to the mean; large: the larger counts"},
@@ -117,12 +90,6 @@ std::span<const Parameter<LatentPrefillParameters>> LatentPrefillParameters::fie
       {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "of the write, a token"},
   }};
   return kFields;
-}
-
-std::vector<FieldFacts> LatentPrefillKernel::fields() const {
-  using P = LatentPrefillParameters;
-  if (timed_eagerly()) return with_held<P>(KernelOf::fields(), {&P::launch_us});
-  return with_held<P>(KernelOf::fields(), {&P::eager_device_us, &P::eager_host_us});
 }
 
 void LatentPrefillKernel::follow(LatentPrefillParameters& p, const CarryOverCase& to) const {

@@ -4,12 +4,11 @@
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
-#include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/latent_attention.h"
 
 namespace roofcast::attention {
 
-struct LatentPrefillParameters : EagerLoop {
+struct LatentPrefillParameters {
   double launch_us = 14.0;
   double tile_us = 1.0, compute_fraction = 0.64;
   double imbalance = 1.45, lone_slowdown = 1.0, overlap = 4.0;
@@ -17,7 +16,7 @@ struct LatentPrefillParameters : EagerLoop {
   static std::span<const Parameter<LatentPrefillParameters>> fields();
 };
 
-struct LatentDecodeParameters : EagerLoop, LatentCacheLoop {
+struct LatentDecodeParameters {
   double launch_us = 12.0, launch_heads_us = 2.5;
   double sequence_ns = 5.0, tile_us = 4.0, tile_head_us = 0.15, compute_fraction = 0.9, pairing = 0.4;
   double reread = 0.3, overlap = 2.2, bandwidth_fraction = 0.9, combine_us = 0.5;
@@ -31,15 +30,12 @@ inline constexpr double kHeadTile = 64;
 class LatentPrefillKernel : public KernelOf<LatentPrefillParameters> {
  public:
   explicit LatentPrefillKernel(const KernelFacts& facts) : KernelOf(KernelKind::kLatentPrefill, facts) {}
-  std::vector<FieldFacts> fields() const override;
   virtual double tile_rows() const { return 128; }
   virtual double tile_keys() const { return 128; }
   /// The format of the block that prices it: of the products, or of the cache that they are expanded from.
   virtual Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const = 0;
   /// The format that the products run in.
   virtual Dtype products(const LatentHeads& heads, const GpuSpec& gpu) const { return format(heads, gpu); }
-  /// Was it timed eagerly? Such rows do not tell the launch inside a CUDA graph.
-  virtual bool timed_eagerly() const { return false; }
 
  protected:
   /// One head dimension: the share of the peak stands for exponentials, too.
@@ -65,7 +61,6 @@ class LatentDecodeKernel : public KernelOf<LatentDecodeParameters> {
   /// The engine runs prompts and chunks of up to so many tokens as decode.
   virtual double absorbed_queries() const { return 0; }
   virtual bool multiplies_fp8() const { return true; }
-  virtual bool timed_eagerly() const { return false; }
   /// Two blocks of a tile share an SM, and no context is cut.
   virtual bool is_resident() const { return false; }
 
@@ -100,16 +95,14 @@ LatentDecodeParts latent_decode_parts(const DecodeShape& shape, const LatentHead
                                       const LatentDecodeKernel& kernel, const ConstantsBlock& constants,
                                       const GpuSpec& gpu);
 
-/// A kernel of prompts under vLLM, which is timed eagerly.
-class EagerLatentPrefill : public LatentPrefillKernel {
+/// A kernel of prompts under vLLM.
+class LatentPrefillOfVllm : public LatentPrefillKernel {
  public:
   using LatentPrefillKernel::LatentPrefillKernel;
-  bool timed_eagerly() const override { return true; }
   LatentPrefillParameters prior(const GpuSpec& gpu, Dtype products) const override {
     LatentPrefillParameters p;
     if (computes_fp8(gpu, products)) p.launch_us = 17, p.overlap = 1.3;
-    p.eager_device_us = 30, p.eager_host_us = gpu.architecture == Architecture::kAmpere ? 289 : 170, p.token_ns = 3.5;
-    p.compute_fraction = 0.85, p.write_bandwidth_fraction = 0.4;
+    p.token_ns = 3.5, p.compute_fraction = 0.85, p.write_bandwidth_fraction = 0.4;
     return p;
   }
 };

@@ -35,9 +35,8 @@ class Triton final : public LatentDecodeKernel {
   }
   double absorbed_queries() const override { return 1; }
   bool multiplies_fp8() const override { return false; }
-  bool timed_eagerly() const override { return true; }
   LatentDecodeParameters prior(const GpuSpec& gpu, Dtype kv) const override {
-    return eager_latent_decode_prior(gpu, kv);
+    return vllm_latent_decode_prior(gpu, kv);
   }
 };
 

@@ -9,7 +9,7 @@ constexpr std::string_view kForm = "equations-attention.md#latent-decode";
 
 class TrtllmGen final : public LatentDecodeKernel {
  public:
-  TrtllmGen(const KernelFacts& facts, bool eager) : LatentDecodeKernel(facts), eager_(eager) {}
+  TrtllmGen(const KernelFacts& facts, bool by_vllm) : LatentDecodeKernel(facts), by_vllm_(by_vllm) {}
   LatentPath path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p,
                   const Chip& chip) const override {
     return balanced_path(s, h, p, chip, {.grain = 256, .most_splits = 16});
@@ -18,14 +18,13 @@ class TrtllmGen final : public LatentDecodeKernel {
   double read_again(const DecodeShape&, const LatentHeads& h, const LatentDecodeParameters& p) const override {
     return h.heads > 16 && h.heads <= 32 ? p.reread : 0.0;
   }
-  double absorbed_queries() const override { return eager_ ? 1 : 0; }
-  bool timed_eagerly() const override { return eager_; }
+  double absorbed_queries() const override { return by_vllm_ ? 1 : 0; }
   LatentDecodeParameters prior(const GpuSpec& gpu, Dtype kv) const override {
-    return eager_ ? eager_latent_decode_prior(gpu, kv) : latent_decode_prior(gpu, kv);
+    return by_vllm_ ? vllm_latent_decode_prior(gpu, kv) : latent_decode_prior(gpu, kv);
   }
 
  private:
-  bool eager_;
+  bool by_vllm_;
 };
 
 }  // namespace

@@ -8,8 +8,8 @@ namespace {
 constexpr std::string_view kForm = "equations-attention.md#latent-prefill";
 
 /// trtllm-gen: 16 bit whatever the cache, unless the engine asks for prompts in fp8, as SGLang does.
-class TrtllmGenVllm final : public EagerLatentPrefill {
-  using EagerLatentPrefill::EagerLatentPrefill;
+class TrtllmGenVllm final : public LatentPrefillOfVllm {
+  using LatentPrefillOfVllm::LatentPrefillOfVllm;
   Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const override {
     return heads.fp8_prompts ? narrow_products(heads, gpu) : Dtype::kBf16;
   }

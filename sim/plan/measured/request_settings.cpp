@@ -247,8 +247,7 @@ std::string take_format(std::string& name) {
 }
 
 std::string library_model_name(std::string name) {
-  name = lower(name.substr(name.rfind('/') + 1));
-  if (name.starts_with("meta-llama-")) name.erase(0, 5);
+  name = bare_model_name(name);
   static constexpr std::array<std::string_view, 7> kTuned{"hf", "instruct", "thinking", "chat", "base", "it", "exp"};
   const auto dropped = [](const std::string& word) {
     const bool date = word.size() == 4 && word.find_first_not_of("0123456789") == std::string::npos;  // 2507, 0528

@@ -35,11 +35,12 @@ TEST_CASE("attention loop: it finds a small cache in the L2, serving does not") 
   const GpuSpec gpu = round_gpu();
   const attention::DecodeKernel& kernel = attention::flash_attention_3_decode();
   const ConstantsBlock p = kernel.assumed(gpu, Dtype::kBf16);
+  const ConstantsBlock loop = assumed_attention_loop(kernel, Dtype::kBf16, gpu);
   const auto gap = [&](double context) {
     const DecodeShape shape{.batch = 16, .mean_context = context, .max_context = context};
     const AttentionHeads heads{.heads = 8, .kv_heads = 8};
     const auto time = [&](Timing timing) {
-      return attention_row_time(DecodeRow{timed(timing), shape, heads}, kernel, p, gpu).in(kMicrosecond);
+      return attention_row_time(DecodeRow{timed(timing), shape, heads}, kernel, p, loop, gpu).in(kMicrosecond);
     };
     return time(Timing::kServed) - time(Timing::kBenchmark);
   };
@@ -54,7 +55,7 @@ TEST_CASE("attention loop: a lone kernel in its graph pays 3 us more of its laun
   const PrefillShape shape{.batch = 1, .query_len = 4096};
   const AttentionHeads heads{.heads = 8, .kv_heads = 8};
   const auto time = [&](Timing timing) {
-    return attention_row_time(PrefillRow{timed(timing), shape, heads}, kernel, p, gpu).in(kMicrosecond);
+    return attention_row_time(PrefillRow{timed(timing), shape, heads}, kernel, p, {}, gpu).in(kMicrosecond);
   };
   CHECK(time(Timing::kBenchmark) - time(Timing::kServed) == doctest::Approx(3).epsilon(1e-9));
 }
@@ -72,12 +73,12 @@ TEST_CASE("attention loop: keys and values of the same pages are read once") {
                                                  {"group_us", 0},
                                                  {"combine_us", 0},
                                                  {"split_ns", 0},
-                                                 {"bandwidth_fraction", 0.5},
-                                                 {"benchmark_reuse", 0.5}});
+                                                 {"bandwidth_fraction", 0.5}});
+  const ConstantsBlock loop = constants_of(*attention_loop_of(kernel), {{"benchmark_reuse", 0.5}});
   const DecodeShape shape{.batch = 256, .mean_context = 953.67, .max_context = 953.67};
   const AttentionHeads heads{.heads = 32, .kv_heads = 8};  // 8 x 512 B a token
   const auto time = [&](Timing timing) {
-    return attention_row_time(DecodeRow{timed(timing), shape, heads}, kernel, p, gpu).in(kMicrosecond);
+    return attention_row_time(DecodeRow{timed(timing), shape, heads}, kernel, p, loop, gpu).in(kMicrosecond);
   };
   CHECK(time(Timing::kServed) == doctest::Approx(1000).epsilon(0.01));
   CHECK(time(Timing::kBenchmark) == doctest::Approx(562.5).epsilon(0.01));
@@ -86,12 +87,13 @@ TEST_CASE("attention loop: keys and values of the same pages are read once") {
 TEST_CASE("attention loop: what eager loops add is not served") {
   const GpuSpec gpu = round_gpu();
   const attention::LatentDecodeKernel& kernel = attention::flash_attention_3_mla_decode();
-  const ConstantsBlock p = constants_of(
-      kernel,
-      {{"launch_us", 12}, {"launch_heads_us", 0}, {"sequence_ns", 0}, {"eager_device_us", 60}, {"eager_host_us", 160}});
+  const ConstantsBlock p = constants_of(kernel, {{"launch_us", 12}, {"launch_heads_us", 0}, {"sequence_ns", 0}});
+  const ConstantsBlock loop =
+      constants_of(*attention_loop_of(kernel), {{"eager_device_us", 60}, {"eager_host_us", 160}});
   const DecodeShape shape{.batch = 1, .mean_context = 64, .max_context = 64};
   const auto time = [&](Timing timing) {
-    return attention_row_time(LatentDecodeRow{timed(timing), shape, {.heads = 16}}, kernel, p, gpu).in(kMicrosecond);
+    return attention_row_time(LatentDecodeRow{timed(timing), shape, {.heads = 16}}, kernel, p, loop, gpu)
+        .in(kMicrosecond);
   };
   CHECK(time(Timing::kBenchmark) == doctest::Approx(160).epsilon(0.01));  // the host's pace
   CHECK(time(Timing::kServed) < 12);                                      // 12 - 3 us of launch and a short path
