@@ -103,17 +103,20 @@ double steps(Collective kind, const Layout& at, const GpuSpec& gpu) {
 
 /// Seconds that the network between domains adds: `latency` on top, `transfer` beside the links' own transfer. A ring
 /// crosses a domain's border on all of its NICs at once, so a ring collective has all NICs of a domain; an all-to-all
-/// sends the part that is not local, (n - local)/n of the message, through the GPU's own NIC.
+/// sends the part that is not local, (n - local)/n of the message, through the GPU's own NIC. Over the spine a ring
+/// passes from leaf to leaf once, on the NICs of one domain; an all-to-all sends (n - below)/n, through the GPU's share
+/// of the links up.
 struct Network {
   double latency = 0, transfer = 0;
 };
-Network network_of(Collective kind, double s, const Layout& at, double nic, double hop_seconds) {
+Network network_of(Collective kind, double s, const Layout& at, const GpuSpec& gpu, double nic, double hop_seconds) {
   if (at.nodes <= 1.0) return {};
   SIM_CHECK(nic > 0.0, "a group over several nodes without a network");
   const double n = at.local * at.nodes;
+  const Spine spine = spine_of(gpu, n);
   const double hops = std::log2(at.nodes) * (kind == Collective::kAllReduce ? 2.0 : 1.0);
-  double bytes = link_share(kind, n) * s / at.local;
-  if (kind == Collective::kAllToAll) bytes = s * (n - at.local) / n;
+  double bytes = link_share(kind, n) * s / at.local * spine_slowdown(spine, at.local);
+  if (kind == Collective::kAllToAll) bytes = s * std::max(n - at.local, spine.narrower * (n - spine.below)) / n;
   if (kind == Collective::kSend) bytes = s;
   return {hops * hop_seconds, bytes / nic};
 }
@@ -122,7 +125,7 @@ Network network_of(Collective kind, double s, const Layout& at, double nic, doub
 Seconds ideal_time(Collective kind, Bytes bytes, const Group& group, const GpuSpec& gpu) {
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
-  const Network network = network_of(kind, s, at, crossing_of(gpu, group.gpus, 1.0).bandwidth, 0.0);
+  const Network network = network_of(kind, s, at, gpu, crossing_of(gpu, group.gpus, 1.0).bandwidth, 0.0);
   const double local = at.local > 1.0 ? link_share(kind, n) * s / link_of(gpu, at.local) : 0.0;
   return Seconds{std::max(local, network.transfer)};
 }
@@ -289,7 +292,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
   const Crossing across = crossing_of(gpu, group.gpus, p.network_fraction);
   const Network network =
-      network_of(kind, s, at, across.bandwidth * across.share, 1e-6 * (across.network ? p.network_us : p.step_us));
+      network_of(kind, s, at, gpu, across.bandwidth * across.share, 1e-6 * (across.network ? p.network_us : p.step_us));
   const double link = at.local > 1.0 ? link_of(gpu, at.local) : 0.0;
   const double hops = at.local > 1.0 ? steps(kind, at, gpu) : 0.0;
   const double moved = (link_share(kind, n) + (kind == Collective::kSend ? 0.0 : p.own_copy / n)) * s;
@@ -361,6 +364,35 @@ Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
                            Collective::kAllReduce, bytes, group);
   cost.time += elementwise(bytes * 2.0, Flops(0), 0.0, machine).time;
   return cost;
+}
+
+/// Of the borders between stages that follow each other through domains of D GPUs, every one crosses from domain to
+/// domain if a stage fills one, else ceil(n / D) - 1. The same holds for leaves.
+Cost pipeline_send(Bytes bytes, int gpus, int stages, const Machine& machine) {
+  if (stages <= 1 || bytes.base() <= 0.0) return {.bound = Bound::kNetwork};
+  const GpuSpec& gpu = *machine.gpu;
+  const int node = std::max(gpu.node.gpus_per_node, 1), all = gpus * stages;
+  const int domain = has_fabric(gpu) ? std::max(gpu.node.fabric_domain, 1) : node;
+  const double borders = stages - 1;
+  const auto crossing = [&](int place) {
+    return gpus >= place ? borders : std::min(borders, std::ceil(static_cast<double>(all) / place) - 1.0);
+  };
+  const auto seconds = [&](int between, const GpuSpec& on) {
+    Machine m = machine;
+    m.gpu = &on;
+    return nccl(Collective::kSend, bytes, Group{2 * between, std::min(2 * between, domain)}, m).time.base();
+  };
+  const double out = crossing(domain), up = gpu.node.leaf_gpus > 0 ? crossing(gpu.node.leaf_gpus) : 0.0;
+  double time = 0;
+  if (out < borders) time += (borders - out) * seconds(1, gpu);
+  const int across = all > node ? std::max(domain, node) : domain;
+  if (out > up) time += (out - up) * seconds(across, gpu);
+  if (up > 0) {
+    GpuSpec slower = gpu;
+    slower.node.nic_bandwidth *= 1.0 / spine_slowdown(spine_of(gpu, all), gpus);
+    time += up * seconds(across, slower);
+  }
+  return network_cost(Seconds{time / borders}, Collective::kSend, bytes, Group{2, 2});
 }
 
 Cost collective(Collective kind, Bytes bytes, const Group& group, const Machine& machine) {

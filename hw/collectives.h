@@ -63,6 +63,9 @@ NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu);
 /// `bytes` is the message one rank holds: the whole tensor for all-reduce and send, its own part of the result for
 /// all-gather, its whole input for reduce-scatter and all-to-all. Costs nothing on one GPU.
 Cost collective(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
+/// From each GPU of a pipeline stage to the next stage's: the mean over the borders between `stages` of `gpus` each.
+/// Borders inside a domain pass the fabric, others the network.
+Cost pipeline_send(Bytes bytes, int gpus, int stages, const Machine& machine);
 /// An all-reduce by the engine's own kernel that also adds the residual and norms the sum. Only if `fuses_all_reduce`.
 Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine);
 /// The engines' kernels read peers' memory: one NVLink domain, with no more ranks than their tables have.

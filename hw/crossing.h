@@ -1,5 +1,8 @@
 #pragma once
-// How GPUs reach each other where no link of the fabric leads: over PCIe, or a network.
+// How GPUs reach each other where no link of the fabric leads: over PCIe, or a network of leaves and a spine.
+
+#include <algorithm>
+#include <cmath>
 
 #include "hw/gpu_spec.h"
 
@@ -25,6 +28,25 @@ inline Crossing crossing_of(const GpuSpec& gpu, int gpus, double network_share) 
   const Crossing pcie{.bandwidth = node.pcie_bandwidth.base(), .share = pcie_share(gpus), .network = false};
   if (!bridged || gpus > node.gpus_per_node) return network;
   return pcie;
+}
+
+/// How a group lies below the leaves of its network.
+struct Spine {
+  double below = 0;       ///< GPUs of the group below one leaf: all of them where nothing passes the spine
+  double narrower = 1.0;  ///< bandwidth of a leaf's NICs over that of its links up
+};
+
+/// A group of `gpus` takes as few leaves as hold it, evenly. Each of its GPUs has its share of a leaf's links up, as if
+/// others filled the rest of the leaf.
+inline Spine spine_of(const GpuSpec& gpu, double gpus) {
+  const NodeSpec& node = gpu.node;
+  if (node.leaf_gpus <= 0 || gpus <= node.leaf_gpus) return {.below = gpus};
+  return {.below = gpus / std::ceil(gpus / node.leaf_gpus), .narrower = node.oversubscription};
+}
+
+/// How much longer the NICs of `senders` GPUs of a leaf take where all send up to the spine at once.
+inline double spine_slowdown(const Spine& spine, double senders) {
+  return std::max(1.0, spine.narrower * senders / spine.below);
 }
 
 }  // namespace roofcast

@@ -79,7 +79,10 @@ Wire wire_of(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gp
   if (at.count > 1.0) {
     const double border = crossing_of(gpu, shape.ranks, 1.0).bandwidth;
     SIM_CHECK(border > 0.0, "an exchange over several nodes without a network");
-    wire.network = copies.over_network * bytes / border;
+    const double n = at.local * at.count;
+    const Spine spine = spine_of(gpu, n);
+    const double over_spine = copies.over_network * (n - spine.below) / (n - at.local);
+    wire.network = std::max(copies.over_network, spine.narrower * over_spine) * bytes / border;
   }
   return wire;
 }

@@ -108,6 +108,21 @@ void check_domain(const ConfigReader& in, const NodeSpec& node) {
   }
 }
 
+/// Leaves and their spine. A leaf has whole nodes, or whole domains where these are larger.
+void read_network(ConfigReader& in, NodeSpec& node) {
+  node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
+  node.leaf_gpus = static_cast<int>(in.integer("leaf_gpus", 0, Range{1, 1 << 20}));
+  node.oversubscription = in.number("oversubscription", 1.0, Range{1.0, 64.0});
+  if (node.oversubscription > 1.0 && node.leaf_gpus == 0)
+    in.fail("oversubscription", "needs 'leaf_gpus': how many GPUs have their NICs below one leaf");
+  const int whole = std::max(node.gpus_per_node, node.fabric_domain);
+  if (node.leaf_gpus % whole != 0) {
+    in.fail("leaf_gpus", fmt::format("must be a multiple of {}, the GPUs that the fabric or a node holds, got {}: set "
+                                     "it to {}",
+                                     whole, node.leaf_gpus, (node.leaf_gpus / whole + 1) * whole));
+  }
+}
+
 NodeSpec parse_node(ConfigReader in, Architecture architecture) {
   NodeSpec node;
   node.gpus_per_node = static_cast<int>(in.integer("gpus_per_node", node.gpus_per_node, Range{1, 1 << 20}));
@@ -115,7 +130,7 @@ NodeSpec parse_node(ConfigReader in, Architecture architecture) {
   check_links(in, node);
   check_domain(in, node);
   node.pcie_bandwidth = positive(in.bandwidth("pcie_bandwidth"), in, "pcie_bandwidth");
-  node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
+  read_network(in, node);
   node.host_speed = in.number("host_speed", node.host_speed, Range{0.05, 20.0});
   node.launch_speed = in.number("launch_speed", node.launch_speed, Range{0.05, 20.0});
   node.graph_gap = in.time("graph_gap", Seconds{});

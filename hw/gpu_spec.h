@@ -25,6 +25,8 @@ struct NodeSpec {
   BytesPerSecond fabric_bandwidth{};  ///< of all links of a GPU; 0: the PCIe bandwidth counts
   BytesPerSecond pcie_bandwidth{};
   BytesPerSecond nic_bandwidth{};  ///< network between nodes, per GPU
+  int leaf_gpus = 0;               ///< GPUs whose NICs meet below one leaf of the network; 0: all of them
+  double oversubscription = 1.0;   ///< bandwidth of a leaf's NICs over that of its links to the spine
   double host_speed = 1.0;         ///< of a core, over that of a DGX H100 (Xeon 8480C): divides the host times of steps
   double launch_speed = 1.0;       ///< of kernel launches, beyond that of the core: divides them too
   Seconds graph_gap{};             ///< between two kernels of a graph, beyond the launch that a kernel's constants hold

@@ -140,6 +140,13 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
       out.push_back(fmt::format("{} sequences name about {:.0f} adapters, and {} have a slot: the others would wait",
                                 r.batch, named, d.adapters->slots));
   }
+  const double running = std::ceil(sequences_of_rank(e, d) / std::max(1, d.sharding.pp));
+  const GraphSettings& graphs = d.engine.graphs;
+  if (graphs.enabled && running > graphs.max_batch && d.fidelity != Fidelity::kIdeal && e.decode.bound == Bound::kHost)
+    out.push_back(fmt::format(
+        "no CUDA graph holds a decode step of {:g} sequences per rank, so the host launches its kernels one by "
+        "one, and binds; graphs hold {} (engine.cuda_graphs.max_batch)",
+        running, graphs.max_batch));
   const int ranks = std::max(d.sharding.tp, d.sharding.ep), domain = d.gpu.node.fabric_domain;
   if (ranks > domain && domain > d.gpu.node.gpus_per_node)  // of single nodes that is usual
     out.push_back(

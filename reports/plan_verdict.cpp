@@ -129,7 +129,7 @@ std::string link_text(const PlanAnswer& a) {
                                      "per H100 instance; 'transfer' sets another",
                                      kLinkOfPartialHost.base() * 8 / 1e9)
                                : "each GPU's NIC; 'transfer' sets another";
-  const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart);
+  const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart, c.scenario.serving.replicas);
   return fmt::format("  caches move at {:.3g} GB/s per GPU ({})\n", link.base() / 1e9, from);
 }
 

@@ -113,10 +113,10 @@ Json setup_json(const Scenario& s, const FleetCost& cost) {
   Json out = deployment_json(*s.deployment);
   out["replicas"] = s.serving.replicas;
   if (s.serving.disaggregation) {
-    out["disaggregation"] = {
-        {"prefill", deployment_json(*s.serving.disaggregation->prefill)},
-        {"prefill_replicas", s.serving.disaggregation->prefill_replicas},
-        {"transfer_bytes_per_s", transfer_bandwidth(*s.deployment, *s.serving.disaggregation).base()}};
+    out["disaggregation"] = {{"prefill", deployment_json(*s.serving.disaggregation->prefill)},
+                             {"prefill_replicas", s.serving.disaggregation->prefill_replicas},
+                             {"transfer_bytes_per_s",
+                              transfer_bandwidth(*s.deployment, *s.serving.disaggregation, s.serving.replicas).base()}};
   }
   out["gpus"] = cost.gpus;
   out["workload"] = s.workload ? s.workload->name : "";

@@ -29,7 +29,8 @@ bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
   return a.bytes == b.bytes && a.flops == b.flops && a.launches == b.launches && a.chain == b.chain;
 }
 bool same(const CollectiveWork& a, const CollectiveWork& b) {
-  return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms;
+  return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms &&
+         a.stages == b.stages;
 }
 /// Compares what differs within one model and step; everything else follows from it.
 bool same(const ExchangeShape& a, const ExchangeShape& b) {

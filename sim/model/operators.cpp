@@ -147,7 +147,9 @@ void TokenPass::projections(const LayerKind& kind) {
 void TokenPass::pipeline() {
   if (sharding_.pp <= 1) return;
   const double streams = std::max(2.0, model_.layers.front().streams);
-  list_.add("pipeline_send", sharding_.pp - 1, CollectiveWork{Collective::kSend, Bytes(streams * message()), 2});
+  const int gpus = sharding_.gpus() / sharding_.pp;
+  list_.add("pipeline_send", sharding_.pp - 1,
+            CollectiveWork{Collective::kSend, Bytes(streams * message()), gpus, false, false, sharding_.pp});
 }
 
 /// Memory traffic of sorting, in bytes per logit. PyTorch sorts many long rows by two radix sorts of fp32 keys with

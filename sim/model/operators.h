@@ -58,6 +58,7 @@ struct CollectiveWork {
   int gpus;
   bool library = false;  ///< an all-reduce by NCCL at every size, not by the engine's own kernel
   bool norms = false;    ///< an all-reduce whose kernel adds the residual and norms, too
+  int stages = 1;        ///< a send: pipeline stages, each of `gpus`
 };
 
 using Work =

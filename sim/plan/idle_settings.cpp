@@ -96,6 +96,15 @@ bool one_node(const Scenario& s) {
   const Deployment& d = *s.deployment;
   return together(s) && always_there(s) && d.sharding.gpus() <= d.gpu.node.gpus_per_node;
 }
+/// No byte passes the spine, or it is as wide as the NICs below it.
+bool below_one_leaf(const Scenario& s) {
+  const NodeSpec& node = s.deployment->gpu.node;
+  if (node.leaf_gpus == 0 || node.oversubscription <= 1.0) return true;
+  double gpus = s.deployment->sharding.gpus();
+  if (const auto& apart = s.serving.disaggregation; apart && apart->bandwidth <= BytesPerSecond(0))
+    gpus = gpus * s.serving.replicas + 1.0 * apart->prefill->sharding.gpus() * apart->prefill_replicas;
+  return gpus <= node.leaf_gpus;
+}
 bool one_priority(const Scenario& s) {
   return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();
 }
@@ -231,6 +240,8 @@ constexpr std::array kRules{
          [](const Scenario& s) { return s.deployment->engine.aiter; }},
     Rule{"gpu.node.pcie_bandwidth", "nothing is copied to or from the host", no_host_copies},
     Rule{"gpu.node.nic_bandwidth", "no traffic leaves a node", one_node},
+    Rule{"gpu.node.leaf_gpus", "no traffic passes the spine, or the spine is as wide as the NICs", below_one_leaf},
+    Rule{"gpu.node.oversubscription", "no traffic passes the spine", below_one_leaf},
     Rule{"router", "there is one replica", one_replica},
     Rule{"policy", "all requests have one priority",
          [](const Scenario& s) { return s.serving.policy == "priority" && one_priority(s); }},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -16,11 +18,13 @@
 #include "sim/plan/check_samples.h"
 #include "sim/plan/client.h"
 #include "sim/plan/disaggregation.h"
+#include "sim/plan/expert_counts.h"
 #include "sim/plan/launch_limits.h"
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/speculation.h"
 #include "sim/plan/support.h"
+#include "sim/serve/overlaid.h"
 
 namespace roofcast {
 namespace {
@@ -48,7 +52,17 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
   return s;
 }
 
-Routing parse_routing(std::optional<ConfigReader> in, Sharding& sharding) {
+/// What `routing.counts` names, or `skew`.
+double parse_skew(ConfigReader& in, const ModelSpec& model, double otherwise) {
+  if (!in.has("counts")) return in.number("skew", otherwise, {0.0, 4.0});
+  if (in.has("skew")) in.fail("skew", "comes from the 'counts': give one of them");
+  const std::string file = beside(in.text("counts"), in.mark_of("counts"));
+  if (std::error_code unknown; !std::filesystem::exists(file, unknown))
+    in.fail("counts", fmt::format("no such file '{}'", file));
+  return skew_of_counts(CsvTable::read_file(file), model);
+}
+
+Routing parse_routing(std::optional<ConfigReader> in, const ModelSpec& model, Sharding& sharding) {
   static constexpr std::array<std::string_view, 4> kKinds{"balanced", "uniform", "power_law", "popularity"};
   Routing routing;
   if (!in) return routing;
@@ -59,7 +73,7 @@ Routing parse_routing(std::optional<ConfigReader> in, Sharding& sharding) {
              "power_law is a benchmark's draw, which has no copies; use popularity, uniform or balanced");
   }
   if (routing.kind == Routing::Kind::kPowerLaw) routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
-  if (routing.kind == Routing::Kind::kPopularity) routing.skew = in->number("skew", routing.skew, {0.0, 4.0});
+  if (routing.kind == Routing::Kind::kPopularity) routing.skew = parse_skew(*in, model, routing.skew);
   in->finish();
   return routing;
 }
@@ -323,7 +337,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   d->model = specs.model(in.tree("model"));
   ShardingMarks sharding_marks(in.mark_of("parallelism"));
   d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);
-  d->routing = parse_routing(in.optional_child("routing"), d->sharding);
+  d->routing = parse_routing(in.optional_child("routing"), d->model, d->sharding);
   check_sharding(d->model, d->sharding, sharding_marks);
   bool asked = false;
   Mark precision_mark = in.mark_of("precision");

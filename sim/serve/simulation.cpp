@@ -1,4 +1,5 @@
 #include "sim/serve/simulation.h"
+#include "hw/crossing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -101,7 +102,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   }
   if (!prefill_only) each.speculation = options_.speculation;
   if (options_.disaggregation) {
-    each.transfer_bandwidth = transfer_bandwidth(*deployment, *options_.disaggregation);
+    each.transfer_bandwidth = transfer_bandwidth(*deployment, *options_.disaggregation, options_.replicas);
     each.transfer_latency = options_.disaggregation->latency;
     each.early = early_transfer(*options_.disaggregation->prefill);
   }
@@ -550,11 +551,14 @@ void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
   }
 }
 
-BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation) {
+BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation, int replicas) {
+  const double gpus = std::max(1.0, static_cast<double>(replicas)) * decode.sharding.gpus() +
+                      static_cast<double>(disaggregation.prefill_replicas) * disaggregation.prefill->sharding.gpus();
   const auto link = [&](const Deployment& d) {
     if (disaggregation.bandwidth > BytesPerSecond(0)) return disaggregation.bandwidth;
     const NodeSpec& node = d.gpu.node;
-    return node.nic_bandwidth > BytesPerSecond(0) ? node.nic_bandwidth : node.pcie_bandwidth;
+    if (node.nic_bandwidth <= BytesPerSecond(0)) return node.pcie_bandwidth;
+    return node.nic_bandwidth * (1.0 / spine_of(d.gpu, gpus).narrower);
   };
   const Deployment& prefill = *disaggregation.prefill;
   const Bytes here = decode.memory.layout.sequence_bytes(1024), there = prefill.memory.layout.sequence_bytes(1024);

@@ -27,8 +27,9 @@ struct Disaggregation {
 };
 
 /// Bytes of one decoding GPU's share of a cache that arrive a second: every GPU of both sides uses its own link at the
-/// same time, and the side whose GPUs hold the larger shares may be the slower one.
-BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation);
+/// same time, and the side whose GPUs hold the larger shares may be the slower one. Caches pass the spine where one
+/// leaf does not hold both sides, of `replicas` that decode.
+BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation, int replicas);
 /// The part of a cache that such workers send before a prompt is done.
 EarlyTransfer early_transfer(const Deployment& prefill);
 

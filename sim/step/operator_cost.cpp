@@ -36,10 +36,10 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   return named || own ? 4.0 : 30.0;
 }
 
-/// Chunked forms: convolution, gates, norms, chunk states, scan, output are twelve kernels of Triton; around each Python
-/// checks, reshapes and copies, gathers and scatters states. All of it is some 72 calls of the host, as first tokens at
-/// light load say: those of Qwen3.5-397B under SGLang, 45 such layers, take 173 ms on B300 (median of 14 runs), 174 by
-/// this count. Twelve of Triton's launches alone (49 us each with many arguments,
+/// Chunked forms: convolution, gates, norms, chunk states, scan, output are twelve kernels of Triton; around each
+/// Python checks, reshapes and copies, gathers and scatters states. All of it is some 72 calls of the host, as first
+/// tokens at light load say: those of Qwen3.5-397B under SGLang, 45 such layers, take 173 ms on B300 (median of 14
+/// runs), 174 by this count. Twelve of Triton's launches alone (49 us each with many arguments,
 /// github.com/triton-lang/triton/pull/3638) fall 40 % short there, and 16 % on B200. Mamba-1's scan is one kernel of
 /// CUDA, a short convolution is nothing but itself between two gates.
 double state_prefill_launches(const StateMixer& mixer) {
@@ -98,6 +98,7 @@ Cost with_aiter(const Work& work, const Machine& m) {
                  [&](const StatePrefillWork& w) { return state_prefill(w.batch, w.query_len, w.mixer, m); },
                  [&](const StateDecodeWork& w) { return state_decode(w.batch, w.mixer, m); },
                  [&](const CollectiveWork& w) {
+                   if (w.stages > 1) return pipeline_send(w.bytes, w.gpus, w.stages, m);
                    const Group group{w.gpus, std::min(w.gpus, m.gpu->node.fabric_domain)};
                    if (w.norms) return all_reduce_norm(w.bytes, group, m);
                    return w.library ? nccl(w.kind, w.bytes, group, m) : collective(w.kind, w.bytes, group, m);

@@ -140,6 +140,25 @@ TEST_CASE("estimate: images have a usual size, quotes around false a note, and a
   CHECK(leaves("128"));
 }
 
+TEST_CASE("estimate: says where decode steps have outgrown the CUDA graphs, which alone puts a GB200 behind a B200") {
+  const auto step = [](const std::string& gpu, const std::string& rest) {
+    return run_roofcast(
+        "estimate --model deepseek-r1 --engine trtllm-1.3 --ep 8 --attention-dp 8 --weights nvfp4 "
+        "--activations nvfp4 --kv-cache-dtype fp8 --batch 4096 --prompt-tokens 800 --output-tokens 20 "
+        "--gpu " +
+        gpu + rest);
+  };
+  const auto ms = [&](const std::string& gpu, const std::string& rest) {
+    const std::string out = step(gpu, rest + " --format csv --columns tpot_ms").out;
+    return std::stod(out.substr(out.find('\n') + 1));
+  };
+  const char* says = "no CUDA graph holds a decode step of 512 sequences per rank";
+  const std::string graphs = " --set engine.cuda_graphs.max_batch=512";
+  CHECK(step("gb200", "").out.find(says) != std::string::npos);
+  CHECK(step("gb200", graphs).out.find(says) == std::string::npos);
+  CHECK(ms("gb200", graphs) <= ms("b200-sxm", graphs));
+}
+
 TEST_CASE("simulate: where nothing completed there is no latency and no price of a token") {
   const char* set =
       " --set 'engine={name: vllm, max_model_len: 50}' --set workload.prompt_tokens=100 --set "

@@ -64,6 +64,49 @@ TEST_CASE("collectives: between nodes the network counts") {
   CHECK(ideal_us(Collective::kSend, 8e6, 2, 1, gpu) == doctest::Approx(200.0));
 }
 
+TEST_CASE("collectives: over the spine a ring has the links up of its NICs, an all-to-all those of each GPU") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.leaf_gpus = 32;
+  // A ring of 64 moves 2 x 63/64 x 8 MB = 15.75 MB past each border, on eight NICs of 40 GB/s: 49.2 us. Up from a leaf
+  // of 32 there is the bandwidth of 32/4 = 8 NICs, which is enough; of 32/8 = 4 it takes twice as long.
+  const double ring = 15.75e6 / 320e9 * 1e6;
+  for (const double narrower : {1.0, 2.0, 4.0}) {
+    gpu.node.oversubscription = narrower;
+    CHECK(ideal_us(Collective::kAllReduce, 8e6, 64, 8, gpu) == doctest::Approx(ring));
+  }
+  // All-to-all: 56 of 64 parts leave the node, 7 MB at 40 GB/s; 32 of 64 leave the leaf, 4 MB at 10 GB/s.
+  CHECK(ideal_us(Collective::kAllToAll, 8e6, 64, 8, gpu) == doctest::Approx(400.0));
+  gpu.node.oversubscription = 1.0;
+  CHECK(ideal_us(Collective::kAllToAll, 8e6, 64, 8, gpu) == doctest::Approx(175.0));
+  gpu.node.oversubscription = 8.0;
+  CHECK(ideal_us(Collective::kAllReduce, 8e6, 64, 8, gpu) == doctest::Approx(2 * ring));
+  // 40 GPUs: 20 below each of two leaves; 4 MB of 8 at 5 GB/s
+  CHECK(ideal_us(Collective::kAllToAll, 8e6, 40, 8, gpu) == doctest::Approx(800.0));
+  // 32 stay below one leaf: 24 of 32 parts leave the node, 6 MB at 40 GB/s
+  CHECK(ideal_us(Collective::kAllToAll, 8e6, 32, 8, gpu) == doctest::Approx(150.0));
+}
+
+TEST_CASE(
+    "collectives: a pipeline sends over the fabric inside a domain, over the network and the spine between them") {
+  GpuSpec gpu = round_gpu();
+  const auto us = [&](int gpus, int stages) {
+    return pipeline_send(Bytes(8e6), gpus, stages, {.gpu = &gpu, .fidelity = Fidelity::kIdeal}).time.in(kMicrosecond);
+  };
+  CHECK(us(4, 2) == doctest::Approx(20.0));                  // 8 MB at 400 GB/s
+  CHECK(us(8, 2) == doctest::Approx(200.0));                 // each stage is a node: at 40 GB/s
+  CHECK(us(4, 4) == doctest::Approx((2 * 20 + 200) / 3.0));  // one of three borders is that of two nodes
+  CHECK(us(8, 1) == 0.0);
+  // Leaves of one node and a spine of a quarter: the eight NICs of a node share two links up.
+  gpu.node.leaf_gpus = 8;
+  gpu.node.oversubscription = 4.0;
+  CHECK(us(8, 2) == doctest::Approx(800.0));
+  CHECK(us(4, 4) == doctest::Approx((2 * 20 + 400) / 3.0));  // four senders on two links
+  gpu.node.leaf_gpus = 16;
+  CHECK(us(8, 2) == doctest::Approx(200.0));
+  CHECK(us(8, 4) ==
+        doctest::Approx((2 * 200 + 400) / 3.0));  // two of three borders stay below a leaf; eight on four links
+}
+
 TEST_CASE("collectives: without NVLink a node is connected by PCIe") {
   GpuSpec gpu = round_gpu();
   gpu.node.fabric_bandwidth = BytesPerSecond{};
@@ -285,6 +328,17 @@ TEST_CASE("collectives: never faster than the wire, and better links never slowe
     better = gpu;
     better.node.nic_bandwidth *= 1.5;
     CHECK(on(better) <= now);
+    GpuSpec below = gpu;  // a network of leaves
+    below.node.leaf_gpus = 8 << (i % 4);
+    CHECK(on(below) == now);
+    below.node.oversubscription = pick(1.0, 16.0);
+    CHECK(on(below) >= now);
+    better = below;
+    better.node.oversubscription = 1.0 + 0.5 * (below.node.oversubscription - 1.0);
+    CHECK(on(better) <= on(below));
+    better = below;
+    better.node.leaf_gpus *= 2;
+    CHECK(on(better) <= on(below));
     if (gpu.node.fabric == Fabric::kXgmiMesh) continue;
     better = gpu;  // a rack in place of nodes with a network between them
     better.node.fabric = Fabric::kNvlDomain;

@@ -79,6 +79,19 @@ TEST_CASE("exchange: ranks that are alone in their nodes wait for the network on
   CHECK(ideal_us(shape_of(ExchangeKernel::kNormal, 8), gpu) == doctest::Approx(1.640625e6 / 40e3));
 }
 
+TEST_CASE("exchange: what leaves a leaf passes its links up") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.leaf_gpus = 16;
+  // 32 ranks in four nodes: two experts' copies, 3/4 of them elsewhere, 1.5 MB at 40 GB/s; 16 of the 24 ranks elsewhere
+  // are below the other leaf: 1 MB, at a quarter of that.
+  CHECK(ideal_us(shape_of(ExchangeKernel::kLowLatency, 32), gpu) == doctest::Approx(37.5));
+  gpu.node.oversubscription = 4.0;
+  CHECK(ideal_us(shape_of(ExchangeKernel::kLowLatency, 32), gpu) == doctest::Approx(100.0));
+  CHECK(ideal_us(shape_of(ExchangeKernel::kLowLatency, 16), gpu) == doctest::Approx(25.0));  // 1 MB below one leaf
+  // Once to each of 4 (1 - (3/4)^2) = 1.75 nodes, 3/4 of them elsewhere; two of these three below the other leaf
+  CHECK(ideal_us(shape_of(ExchangeKernel::kNormal, 32), gpu) == doctest::Approx(1.3125e6 * 2 / 3 / 10e3));
+}
+
 TEST_CASE("exchange: a token that may choose from half of the groups reaches fewer nodes") {
   const GpuSpec gpu = round_gpu();
   ExchangeShape shape = shape_of(ExchangeKernel::kNormal, 64, 8.0);
@@ -145,6 +158,14 @@ TEST_CASE("exchange: never faster than the wire, more of anything never slower, 
     faster = gpu;
     faster.node.nic_bandwidth *= 1.5;
     CHECK(time(shape, faster) <= now);
+    GpuSpec below = gpu;  // a network of leaves
+    below.node.leaf_gpus = 8 << (i % 4);
+    CHECK(time(shape, below) == now);
+    below.node.oversubscription = pick(1.0, 16.0);
+    CHECK(time(shape, below) >= now);
+    faster = below;
+    faster.node.leaf_gpus *= 2;
+    CHECK(time(shape, faster) <= time(shape, below));
     GpuSpec rack = gpu;  // what went over the network goes over NVLink
     rack.node.fabric = Fabric::kNvlDomain;
     rack.node.fabric_domain = 256;

@@ -321,6 +321,14 @@ TEST_CASE("gpu: the fabric says whether a switch reduces") {
             .find("a mesh of 3 GPUs has a multiple of 2 links per GPU, got 3: set "
                   "'fabric_domain' to 4") != std::string::npos);
   CHECK(links("").find("needs 'fabric_links', too") != std::string::npos);
+  // Leaves of the network hold whole nodes, here of two GPUs.
+  const NodeSpec leaves = parse(node("leaf_gpus: 8, oversubscription: 2.5, ")).node;
+  CHECK(leaves.leaf_gpus == 8);
+  CHECK(leaves.oversubscription == 2.5);
+  CHECK(parse(node("")).node.oversubscription == 1.0);
+  CHECK(error_of(node("oversubscription: 2, ")).find("needs 'leaf_gpus'") != std::string::npos);
+  CHECK(error_of(node("leaf_gpus: 3, ")).find("must be a multiple of 2") != std::string::npos);
+  CHECK(error_of(node("leaf_gpus: 8, oversubscription: 0.5, ")).find("oversubscription") != std::string::npos);
   CHECK(error_of(node("fabric: nvswitch, nvlink_bandwidth: 1 GB/s, nvlink_domain: 72, "))
             .find("set 'fabric: nvl_domain'") != std::string::npos);
   CHECK(error_of(node("fabric: nvl_domain, nvlink_bandwidth: 1 GB/s, nvlink_domain: 71, ")).find("set it to 70") !=

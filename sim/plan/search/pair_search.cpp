@@ -370,7 +370,7 @@ PairBounds pair_bounds(const Candidate& pair, PricerPool& pricers) {
   if (prompt && bounds.prefill.ttft > Seconds(0)) {
     const Bytes cache =
         pair.scenario.deployment->memory.layout.sequence_bytes(*prompt) * early_transfer(*split.prefill).rest(*prompt);
-    bounds.transfer = cache / transfer_bandwidth(*pair.scenario.deployment, split) + split.latency;
+    bounds.transfer = cache / transfer_bandwidth(*pair.scenario.deployment, split, 1) + split.latency;
     limit_wait(bounds, pair.scenario);
   }
   return bounds;

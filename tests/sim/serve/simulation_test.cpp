@@ -258,12 +258,26 @@ TEST_CASE("disaggregation: the side with the larger shares of a cache may be the
   auto decode = std::make_shared<Deployment>(*fake::deployment(10000)),
        prefill = std::make_shared<Deployment>(*fake::deployment(10000));
   const Disaggregation split{.prefill = prefill, .bandwidth = BytesPerSecond(1000)};
-  CHECK(transfer_bandwidth(*decode, split).base() == doctest::Approx(1000));
+  CHECK(transfer_bandwidth(*decode, split, 1).base() == doctest::Approx(1000));
   // The prefill GPU holds twice of what a decode GPU does: it sends to two of them, 500 B/s to each.
   for (CacheGroup& group : prefill->memory.layout.groups) group.bytes_per_token *= 2.0;
-  CHECK(transfer_bandwidth(*decode, split).base() == doctest::Approx(500));
+  CHECK(transfer_bandwidth(*decode, split, 1).base() == doctest::Approx(500));
   for (CacheGroup& group : decode->memory.layout.groups) group.bytes_per_token *= 4.0;
-  CHECK(transfer_bandwidth(*decode, split).base() == doctest::Approx(1000));
+  CHECK(transfer_bandwidth(*decode, split, 1).base() == doctest::Approx(1000));
+}
+
+TEST_CASE("disaggregation: caches pass the spine where one leaf does not hold both sides") {
+  auto decode = std::make_shared<Deployment>(*fake::deployment(10000));
+  decode->gpu.node.nic_bandwidth = BytesPerSecond(1000);
+  decode->gpu.node.leaf_gpus = 3 * decode->sharding.gpus();
+  decode->gpu.node.oversubscription = 4.0;
+  Disaggregation split{.prefill = std::make_shared<Deployment>(*decode)};
+  CHECK(transfer_bandwidth(*decode, split, 2).base() == doctest::Approx(1000));
+  CHECK(transfer_bandwidth(*decode, split, 3).base() == doctest::Approx(250));
+  split.prefill_replicas = 2;
+  CHECK(transfer_bandwidth(*decode, split, 2).base() == doctest::Approx(250));
+  split.bandwidth = BytesPerSecond(700);  // as told
+  CHECK(transfer_bandwidth(*decode, split, 2).base() == doctest::Approx(700));
 }
 
 TEST_CASE("simulation: ends when its observer has seen enough") {

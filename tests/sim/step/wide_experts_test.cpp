@@ -70,3 +70,35 @@ TEST_CASE("wide experts: a rack is never slower than nodes over a network, nor a
         CHECK(step(wide("gb300", engine, ranks), each) <= step(wide("b300-sxm", engine, ranks), each));
       }
 }
+
+TEST_CASE("wide experts: with copies of the popular ones more ranks of a rack are never slower") {
+  Seconds before(1e9);
+  for (const int ranks : {8, 16, 32, 72}) {
+    const auto d = wide("gb200", "sglang", ranks);
+    d->routing = {};
+    d->sharding.redundant_experts = 32;
+    const Seconds now = step(d, 128);
+    CAPTURE(ranks);
+    CHECK(now <= before);
+    before = now;
+  }
+}
+
+TEST_CASE("wide experts: a wider way to the spine and a larger leaf are never slower") {
+  const auto on = [](int leaf, double narrower) {
+    const auto d = wide("h200-sxm", "sglang", 64);
+    d->gpu.node.leaf_gpus = leaf;
+    d->gpu.node.oversubscription = narrower;
+    return step(d, 128);
+  };
+  const Seconds flat = on(0, 1.0);
+  CHECK(on(16, 1.0) == flat);
+  CHECK(on(64, 4.0) == flat);  // all below one leaf
+  Seconds before = flat;
+  for (const double narrower : {1.5, 2.0, 4.0, 8.0}) {
+    CHECK(on(32, narrower) >= before);
+    CHECK(on(16, narrower) >= on(32, narrower));
+    before = on(32, narrower);
+  }
+  CHECK(before > flat);
+}

@@ -1,0 +1,14 @@
+#pragma once
+// How unevenly measured tokens chose experts.
+
+#include "base/csv.h"
+#include "sim/model/model_spec.h"
+
+namespace roofcast {
+
+/// The skew of the popularity law under which experts differ as much as in a table of `expert` (from 0), `tokens` and,
+/// of several layers, `layer`: the mean over its layers. An expert without a row has no token. Throws ConfigError for a
+/// model without routed experts, an expert that it does not have, one that is named twice, and layers without tokens.
+double skew_of_counts(const CsvTable& counts, const ModelSpec& model);
+
+}  // namespace roofcast

@@ -1,0 +1,69 @@
+#include "sim/plan/expert_counts.h"
+
+#include <cmath>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "base/config_library.h"
+#include "base/error.h"
+#include "base/normal.h"
+
+using namespace roofcast;
+
+namespace {
+
+/// 128 experts, 8 a token.
+ModelSpec model() { return parse_model(load_named("models", "qwen3-30b-a3b", {})); }
+
+double skew_of(const std::string& text) { return skew_of_counts(CsvTable::parse(text, "counts.csv"), model()); }
+
+std::string error_of(const std::string& text) {
+  try {
+    skew_of(text);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// A million tokens by the law: q(e) = 1 - exp(-c w(e)), w at the normal quantiles, c such that they sum to 8.
+std::string drawn(double skew, const std::string& layer) {
+  double low = 0, high = 10;
+  const auto chance = [&](double c, int e) {
+    return 1 - std::exp(-c * std::exp(skew * normal_quantile((e + 0.5) / 128)));
+  };
+  for (int i = 0; i < 80; ++i) {
+    double sum = 0;
+    for (int e = 0; e < 128; ++e) sum += chance(0.5 * (low + high), e);
+    (sum < 8 ? low : high) = 0.5 * (low + high);
+  }
+  std::string out;
+  for (int e = 0; e < 128; ++e) out += fmt::format("{},{},{:.0f}\n", layer, (e * 37) % 128, 1e6 * chance(low, e));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("expert counts: the law is found in counts that were drawn from it, in any order") {
+  for (const double skew : {0.2, 1.0, 1.7})
+    CHECK(skew_of("layer,expert,tokens\n" + drawn(skew, "3")) == doctest::Approx(skew).epsilon(1e-3));
+  CHECK(skew_of("layer,expert,tokens\n" + drawn(0.5, "3") + drawn(1.5, "4")) == doctest::Approx(1.0).epsilon(1e-3));
+}
+
+TEST_CASE("expert counts: even counts have no skew, and one expert more than others has one") {
+  std::string even = "expert,tokens\n";
+  for (int e = 0; e < 128; ++e) even += fmt::format("{},500\n", e);
+  CHECK(skew_of(even) == doctest::Approx(0.0));
+  CHECK(skew_of("expert,tokens\n0,500\n1,500\n") > 2.0);  // the others are never chosen
+}
+
+TEST_CASE("expert counts: what is not one says where") {
+  CHECK(error_of("expert,tokens\n0,5\n128,5\n") == "counts.csv:3:1: qwen3-30b-a3b has the experts 0 to 127, got 128");
+  CHECK(error_of("expert,tokens\n0,5\n0,6\n") == "counts.csv:3:1: expert 0 is counted twice");
+  CHECK(error_of("expert,tokens\n0,-5\n") == "counts.csv:2:2: must be at least 0");
+  CHECK(error_of("expert,tokens\n0,many\n").find("counts.csv:2:2") == 0);
+  CHECK(error_of("expert,rows\n0,5\n").find("tokens") != std::string::npos);
+  CHECK(error_of("expert,tokens\n0,0\n").find("has no tokens") != std::string::npos);
+}
