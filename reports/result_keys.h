@@ -29,6 +29,7 @@ inline constexpr auto kPrice =
     keys("usd_per_gpu_hour", "tier", "provider", "region", "date", "source", "checked", "gpus_per_host");
 inline constexpr auto kTokenPrices =
     keys("usd_per_million_input_tokens", "usd_per_million_cached_input_tokens", "usd_per_million_total_tokens");
+inline constexpr auto kPaid = keys("paid_gpus");
 
 // estimate
 inline constexpr auto kEstimate =
@@ -42,7 +43,7 @@ inline constexpr auto kEstimate =
          "machine.memory_bytes_per_s");
 inline constexpr auto kOperator =
     keys("phase", "name", "count", "flops", "bytes", "arithmetic_intensity", "time_us", "bound", "share");
-inline constexpr auto kSteps = keys("prefill.host_ms", "prefill.steps", "decode.host_ms", "waiting");
+inline constexpr auto kSteps = keys("front_end_ms", "prefill.host_ms", "prefill.steps", "decode.host_ms", "waiting");
 inline constexpr auto kContext = keys("context_tokens", "kv_cache_bytes");
 inline constexpr auto kCalibratedMachine = keys("calibrated_flop_per_s", "calibrated_memory_bytes_per_s");
 inline constexpr auto kSpeculation =
@@ -68,6 +69,7 @@ inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"", kExpertBalance, Presence::kSometimes},
                                             KeyGroup{"", kFeatures, Presence::kSometimes},
                                             KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
+                                            KeyGroup{"cost.", kPaid, Presence::kSometimes},
                                             KeyGroup{"price.", kPrice, Presence::kSometimes}};
 
 // simulation
@@ -82,7 +84,7 @@ inline constexpr auto kIntervalFleet = keys("replicas", "replicas_starting", "re
 inline constexpr auto kSpreads = keys("std_ttft_ms", "std_tpot_ms", "std_itl_ms", "std_e2el_ms");
 inline constexpr auto kClient = keys("name", "completed", "total_input_tokens", "total_output_tokens", "mean_ttft_ms",
                                      "p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "mean_e2el_ms", "p99_e2el_ms");
-inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
+inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high", "front_end_ms",
                                   "front_end_utilization", "kv_cache_waste", "padding_share");
 inline constexpr auto kAdapters = keys("hit_rate", "loads", "disk_reads", "loaded_bytes");
 inline constexpr auto kThinking = keys("mean_ttfat_ms", "p99_ttfat_ms");
@@ -110,6 +112,7 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"kv_tiers.", kTiers, Presence::kTogether},
                                               KeyGroup{"samples.", kSamples, Presence::kTogether},
                                               KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
+                                              KeyGroup{"cost.", kPaid, Presence::kSometimes},
                                               KeyGroup{"price.", kPrice, Presence::kSometimes},
                                               KeyGroup{"clients[].", kClient, Presence::kTogether}};
 

@@ -56,6 +56,7 @@ TEST_CASE("estimate: the prompts of a batch pass the front end and the GPU one a
   const Estimate hidden = estimate(d, kBatch);
   CHECK(hidden.prefill.time > Seconds(100e-3));
   CHECK(hidden.ttft.base() == doctest::Approx(5e-3 + 2e-3 + hidden.prefill.time.base()));
+  CHECK(hidden.front_end.base() == doctest::Approx(5e-3 + 2e-3));
   // 200 ms a prompt: the GPU waits for each, and computes the last one after all have come.
   d->engine.host.request_time = Seconds(199e-3);
   const Estimate late = estimate(d, kBatch);
