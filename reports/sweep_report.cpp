@@ -170,6 +170,7 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   for (const auto& [name, value] : same) header.push_back(name);
   header.emplace_back(csv ? "error" : "note");
   Table table(header);
+  table.keys(point_keys(sweep).size());
   SweepVerdict verdict(told.model, told.gpu);
   for_each_point(sweep, outcome, store, [&](const Point& p) {
     if (!csv) {
