@@ -119,6 +119,8 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
 // sweep: a point holds the metrics of an estimate or of a simulation, without their nesting; "fits" alone where it does
 // not fit and is not simulated
 inline constexpr auto kSweep = keys("name", "run", "roofcast_version", "keys");
+inline constexpr auto kPointRun =
+    keys("engine_version", "total_input_tokens", "total_output_tokens", "prefix_cache_hit_rate");
 inline constexpr auto kSweptName = keys("model", "gpu");  // of every point
 inline constexpr auto kPoint = keys("keys");
 inline constexpr auto kPointCost = keys("gpus", "output_tokens_per_s_per_gpu", "usd_per_hour",
@@ -147,6 +149,7 @@ inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"points[].result.", kPointWaiting, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointObjectives, Presence::kTogether},
                                          KeyGroup{"points[].result.", kTokenPrices, Presence::kSometimes},
+                                         KeyGroup{"points[].result.", kPointRun, Presence::kSometimes},
                                          KeyGroup{"points[].", kPointError, Presence::kTogether}};
 
 // plan
