@@ -63,6 +63,7 @@ class Options {
   void write(const std::string& text) const;
 
  private:
+  void check_set_once(const ConfigTree& tree) const;
   /// Checks the folder of --out early, before a result takes minutes.
   void check_folders() const;
 
