@@ -194,6 +194,15 @@ std::string instead_of_repository(const std::string& id) {
       nearest.empty() ? "" : fmt::format(" (nearest of those shipped: {})", nearest));
 }
 
+/// "; for 4 of them ..." where a number of GPUs stands before the name of one, 4xH100.
+std::string instead_of_several(std::string_view kind, const std::string& name) {
+  const std::size_t x = std::min(name.find_first_not_of("0123456789"), name.size());
+  if (kind != "hardware" || x == 0 || x == name.size() || (name[x] != 'x' && name[x] != 'X')) return "";
+  const std::string gpu = shipped_name(kind, name.substr(x + 1));
+  return gpu.empty() ? ""
+                     : fmt::format("; for {} of them write {}, and --tp {}", name.substr(0, x), gpu, name.substr(0, x));
+}
+
 /// A path as it is written; the folder of a model stands for its config.json.
 std::string path_as_written(std::string_view kind, const std::string& path, const Mark& origin) {
   std::error_code unknown;  // a folder that may not be searched: told as a file that is not there
@@ -243,7 +252,7 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
   }
   if (std::string path = path_by_other_name(kind, name_or_path); !path.empty()) return path;
   const std::vector<std::string> names = names_of(kind);
-  std::string message = unknown_name(word_for(kind), name_or_path, names);
+  std::string message = unknown_name(word_for(kind), name_or_path, names) + instead_of_several(kind, name_or_path);
   if (names.empty()) message = fmt::format("unknown {} '{}': {}", word_for(kind), name_or_path, no_specs(kind));
   if (kind == "models" && is_readable_file(name_or_path + "/config.json"))
     message += fmt::format("; for the folder here write './{}'", name_or_path);

@@ -18,6 +18,8 @@ constexpr const char* kConfigs =
     "the program, or the source tree it was built from.";
 constexpr const char* kColumns = "Width of the tables in characters, where it is not the terminal's.";
 
+constexpr std::size_t kUsualWidth = 100;  // characters of a line
+
 /// Words of `text` in lines of at most `width` characters; a longer word has a line of its own.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
   std::vector<std::string> lines{""};
@@ -35,7 +37,14 @@ std::string described(const FlagHelp& flag) {
 
 std::string command_list(std::span<const Command> all) {
   std::string out;
-  for (const Command& command : all) out += fmt::format("  {:<10} {}\n", command.name, command.help);
+  constexpr std::size_t kMargin = 13;
+  for (const Command& command : all) {
+    std::string line = fmt::format("  {:<10} ", command.name);
+    for (const std::string& text : wrapped(std::string(command.help), kUsualWidth - kMargin)) {
+      out += line + text + "\n";
+      line.assign(kMargin, ' ');
+    }
+  }
   return out;
 }
 
@@ -115,11 +124,11 @@ std::string help_text(const CommandHelp& help, std::size_t width) {
 
 std::string overview() {
   return fmt::format(
-      "roofcast {}.\n\n"
+      "{}\n\n"
       "usage: roofcast COMMAND [options]     roofcast COMMAND --help: its options\n"
       "       roofcast --version\n\n{}\nExit status: {}\n"
-      "ROOFCAST_CONFIGS=DIR: folder of models, GPUs, engines and other specs to use instead of the shipped ones.\n",
-      kPurpose, command_list(commands()), kExitStatus);
+      "ROOFCAST_CONFIGS=DIR: folder of models, GPUs, engines and other specs in place of the shipped ones.\n",
+      join(wrapped(fmt::format("roofcast {}.", kPurpose), kUsualWidth), "\n"), command_list(commands()), kExitStatus);
 }
 
 std::string steps_text(const Command& command) {

@@ -149,7 +149,7 @@ bool Options::parse(std::span<const std::string> arguments) {
     if (collected_help() != nullptr)
       *collected_help() = help();
     else {
-      constexpr std::size_t kUsualWidth = 110;
+      constexpr std::size_t kUsualWidth = 100;
       reports::set_table_width(terminal_width());
       std::cout << reports::within_width(help_text(help(), terminal_width().value_or(kUsualWidth)));
     }
@@ -157,7 +157,9 @@ bool Options::parse(std::span<const std::string> arguments) {
   }
   if (values_.count("format")) (void)format();
   check_output_files();
-  reports::set_table_width(values_.count("out") ? std::nullopt : terminal_width());
+  // A file is as wide as it needs to be, unless $COLUMNS asks otherwise.
+  const bool asked = std::getenv("COLUMNS") != nullptr;
+  reports::set_table_width(values_.count("out") && !asked ? std::nullopt : terminal_width());
   return true;
 }
 
@@ -217,6 +219,23 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
   return tree;
 }
 
+/// A flag and a --set that write one key differently: neither is what the reader meant for sure.
+void Options::check_set_once(const ConfigTree& tree) const {
+  for (const DeploymentFlag& f : deployment_flags()) {
+    if (!values_.count(f.name) || !values_.count("set")) continue;
+    for (const std::string& assignment : values_["set"].as<std::vector<std::string>>()) {
+      const std::string key = assignment.substr(0, assignment.find('=')), path = f.key;
+      if (path != key && !path.starts_with(key + ".") && key != path + ".name") continue;
+      ConfigTree value = value_at(tree, path);
+      if (value && value->kind == ConfigNode::Kind::kMap) value = value_at(tree, path + ".name");
+      const std::string& told = values_[f.name].as<std::string>();
+      if (!value || value->kind != ConfigNode::Kind::kScalar || value->scalar != told)
+        throw ConfigError(
+            fmt::format("--set {}: --{} {} sets the same; give one of the two", assignment, f.name, told));
+    }
+  }
+}
+
 ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
   for (const DeploymentFlag& f : deployment_flags()) {
     if (!values_.count(f.name)) continue;
@@ -230,6 +249,7 @@ ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
       const ConfigTree set = with_assignment(tree, assignment, "--set"), value = value_at(set, key);
       tree = assign && value ? assign(tree, key, value, "--set " + key) : set;
     }
+    if (!assign) check_set_once(tree);
   }
   if (values_.count("force-unsupported")) tree = with_assignment(tree, "force_unsupported=true", "--force-unsupported");
   if (has("seed")) tree = with_assignment(tree, "seed=" + text("seed"), "--seed");
@@ -259,8 +279,7 @@ std::string Options::formatted(const Report& report) const {
 
 void Options::write_report(const Report& report) const {
   const std::string text = formatted(report);
-  const bool on_terminal = !values_.count("out") && format() == "table";
-  write(on_terminal ? reports::within_width(text) : text);
+  write(format() == "table" ? reports::within_width(text) : text);
 }
 
 void Options::write(const std::string& text) const {

@@ -66,6 +66,7 @@ class Options {
   /// Checks the files to write before a result takes minutes: their folders are there, and no two are one file or one
   /// that is read.
   void check_output_files() const;
+  void check_set_once(const ConfigTree& tree) const;
 
   std::string usage_, help_, positional_name_;
   boost::program_options::options_description description_;

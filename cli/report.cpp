@@ -2,12 +2,14 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/config_library.h"
 #include "base/read_file.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/serving.h"
@@ -61,6 +63,21 @@ void draw(const Options& options, const char* flag, reports::PlotFormat format,
 
 }  // namespace
 
+namespace {
+
+/// The page is HTML whatever its file is called.
+void check_page_name(const Options& options) {
+  if (!options.has("out")) return;
+  const std::string path = options.text("out"), ending = lower(std::filesystem::path(path).extension().string());
+  for (const auto& [format, instead] : {std::pair{".svg", "--svg DIR writes every plot as SVG"},
+                                        {".png", "--png DIR writes every plot as PNG"},
+                                        {".pdf", "a browser prints the page as PDF"}}) {
+    if (ending == format) throw ConfigError(fmt::format("--out: '{}' would be a page of HTML; {}", path, instead));
+  }
+}
+
+}  // namespace
+
 int run_report(std::span<const std::string> arguments) {
   Options options(
       "roofcast report RESULT... [--out report.html | --port N] [--still] [--svg DIR] [--png DIR] [--csv DIR]\n"
@@ -83,6 +100,7 @@ int run_report(std::span<const std::string> arguments) {
     throw ConfigError("report: which results? e.g. roofcast report estimate.json --out report.html");
   if (options.has("port") && options.has("out"))
     throw ConfigError("--port: cannot be combined with --out: the page is served, or written");
+  check_page_name(options);
   const std::vector<reports::Result> results = reports::read_results(options.value<std::vector<std::string>>("result"));
   for (const reports::Result& r : results) {
     for (const std::string& note : r.notes) fmt::print(stderr, "{}: {}\n", r.path, note);

@@ -49,11 +49,21 @@ std::vector<std::string> places_of(const std::string& key) {
   return places;
 }
 
+/// What a workload keeps among its arrivals; empty for another key.
+std::string of_arrivals(const std::string& key) {
+  if (key == "concurrency") return "; did you mean workload.arrivals={process: closed_loop, concurrency: N}?";
+  if (key == "rate") return "; did you mean workload.arrivals={process: poisson, rate: N /s}?";
+  return key == "process" ? "; did you mean workload.arrivals.process?" : "";
+}
+
 }  // namespace
 
 std::string set_hint(const ConfigError& error) {
   constexpr std::string_view kStart = "unknown key '", kEnd = "' of a scenario";
+  constexpr std::string_view kOfWorkload = "' of a workload";
   const std::string message = error.message();
+  if (const std::size_t at = message.find(kOfWorkload); message.starts_with(kStart) && at != std::string::npos)
+    return of_arrivals(message.substr(kStart.size(), at - kStart.size()));
   const std::size_t end = message.find(kEnd);
   if (!error.mark().path.str().starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos)
     return "";

@@ -373,7 +373,7 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   std::set<std::string> gpus;
   for (const ResultPoint& p : points) {
     const std::string* gpu = value_of(p, "gpu");
-    const auto cost = number_at(p.result, "usd_per_million_output_tokens");
+    const auto cost = number_at(p.result, "usd_per_million_total_tokens");
     if (gpu == nullptr || !cost || *cost <= 0 || !is_usable(p.result)) continue;
     const std::string kind = point_label(p, work);
     if (!cheapest.contains(kind)) kinds.push_back(kind);
@@ -383,8 +383,8 @@ void add_cost_by_gpu(const std::vector<ResultPoint>& points, std::vector<Chart>&
   }
   if (gpus.size() < 2) return;
   Chart c{.id = "cost",
-          .title = "Cost of a million output tokens by GPU",
-          .x = {.title = "USD per million output tokens"},
+          .title = "Cost of a million tokens by GPU",
+          .x = {.title = "USD per million tokens, input and output"},
           .horizontal = true};
   c.caption = "The cheapest point of each GPU that can be run, whatever its latency.";
   const std::size_t shown = std::max<std::size_t>(1, std::min(kinds.size(), kMostBars / gpus.size()));

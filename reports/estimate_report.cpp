@@ -103,6 +103,10 @@ std::string media_line(const Estimate& e) {
   return out + fmt::format("encoded in {} of GPU time", human_time(encoding(e).base()));
 }
 
+double gpus_of(const Estimate& e, const Deployment& d) {
+  return static_cast<double>(e.request.replicas) * d.sharding.gpus();
+}
+
 double sequences_of_rank(const Estimate& e, const Deployment& d) {
   return std::ceil(static_cast<double>(e.request.batch) / d.sharding.attention_dp);
 }
@@ -248,6 +252,7 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
                                       significant(e.request_tokens_per_s)));
   if (e.steady) line("under steady load", steady_line(*e.steady));
   if (!e.request.media.empty()) line("encoders", media_line(e));
+  if (!ideal) line("front end", human_time(e.front_end.base()) + " of TTFT, until the engine sees the prompts");
   line("prefill", fmt::format("{}, bound by {}", human_time(e.prefill.time.base()), name_of(e.prefill.bound)));
   line("decode step", fmt::format("{}, bound by {}", human_time(e.decode.time.base()), name_of(e.decode.bound)));
   if (e.speculation) line("speculation", speculation_line(*e.speculation));
@@ -259,7 +264,9 @@ ResultVerdict verdict_of(const Estimate& e, const Deployment& d) {
                    human_bytes(m.activations.base()), human_bytes(m.capacity.base()), m.fits ? "" : ": DOES NOT FIT"));
   line("room for", room_line(m, d));
   line("cost", cost_line(cost_json(e)));
-  line("price", price_line(d, cheapest_bill(d, e.request.replicas).decode.quote));
+  const Bill bill = cheapest_bill(d, e.request.replicas);
+  line("price", price_line(d, bill.decode.quote));
+  if (const std::string paid = paid_line(bill, gpus_of(e, d)); !paid.empty()) line("bill", paid);
   line("provenance", provenance_line(d));
   for (const std::string& assumption : d.model.assumptions) line("assumed", assumption);
   for (const std::string& warning : warnings_of(e, d)) line("warning", warning);
@@ -289,6 +296,7 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   out["ttft_ms"] = e.ttft.in(kMillisecond);
   out["ttft_ms_low"] = e.ttft_interval.low.in(kMillisecond);
   out["ttft_ms_high"] = e.ttft_interval.high.in(kMillisecond);
+  out["front_end_ms"] = e.front_end.in(kMillisecond);
   out["tpot_ms"] = e.tpot.in(kMillisecond);
   out["tpot_ms_low"] = e.tpot_interval.low.in(kMillisecond);
   out["tpot_ms_high"] = e.tpot_interval.high.in(kMillisecond);
@@ -311,7 +319,9 @@ Json estimate_json(const Estimate& e, const Deployment& d) {
   operators_json(operators, "decode", e.decode);
   out["operators"] = std::move(operators);
   out["cost"] = cost_json(e);
-  out["price"] = price_json(cheapest_bill(d, e.request.replicas).decode.quote);
+  const Bill bill = cheapest_bill(d, e.request.replicas);
+  out["cost"]["paid_gpus"] = bill.paid_gpus();
+  out["price"] = price_json(bill.decode.quote);
   out["machine"] = machine_json(d);
   out["memory_by_context"] =
       memory_by_context_json(d, e.request.batch, e.request.prompt_tokens + e.request.output_tokens);

@@ -239,7 +239,7 @@ Json question_of_point(const Result& sweep) {
   const ResultPoint* best = nullptr;
   double least = 0;
   for (const ResultPoint& p : sweep.points) {
-    const double usd = number_at(p.result, "usd_per_million_output_tokens").value_or(1e300);
+    const double usd = number_at(p.result, "usd_per_million_total_tokens").value_or(1e300);
     if (is_usable(p.result) && (best == nullptr || usd < least)) best = &p, least = usd;
   }
   if (best == nullptr) return nullptr;

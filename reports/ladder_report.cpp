@@ -19,6 +19,7 @@ Json rung_json(const Rung& r) {
     out["mean_e2el_ms"] = r.latency.in(kMillisecond);
     out["output_tokens_per_s"] = r.output_tokens_per_s;
     out["usd_per_million_output_tokens"] = r.usd_per_million_output_tokens;
+    out["usd_per_million_total_tokens"] = r.usd_per_million_total_tokens;
     out["bound"] = name_of(r.bound);
     out["throughput_gain"] = r.throughput_gain;
     out["latency_gain"] = r.latency_gain;
@@ -32,7 +33,7 @@ Json rung_json(const Rung& r) {
 
 VerdictTable rung_table(const Ladder& l) {
   VerdictTable table{.columns = {"rung", "TTFT", "TPOT", "request", "tokens/s", "gain", "in all", "memory per GPU",
-                                 "GPUs", "USD/M out", "bound"},
+                                 "GPUs", "USD/M", "bound"},
                      .rows = {}};
   for (const Rung& r : l.rungs) {
     if (!r.has_numbers) {
@@ -44,7 +45,7 @@ VerdictTable rung_table(const Ladder& l) {
                           human_time(r.latency.base()), significant(r.output_tokens_per_s),
                           fmt::format("{}x", significant(r.throughput_gain, 3)),
                           fmt::format("{}x", significant(r.total_gain, 3)), human_bytes(r.memory.base()),
-                          std::to_string(r.gpus), significant(r.usd_per_million_output_tokens, 3),
+                          std::to_string(r.gpus), significant(r.usd_per_million_total_tokens, 3),
                           std::string(name_of(r.bound))});
   }
   return table;

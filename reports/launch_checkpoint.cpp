@@ -60,9 +60,14 @@ std::string checkpoint_of(const ConfigTree& model, std::string& note) {
     return "";
   }
   if (is_local_folder(name)) return folder_path(name);
-  const bool file = name.ends_with(".yaml") || name.ends_with(".json");
-  if (!file && name.find('/') != std::string::npos && !shipped_name("models", name).empty()) return name;
+  std::error_code unknown;
+  if (name.find('/') != std::string::npos && !std::filesystem::exists(name, unknown)) return name;  // OWNER/NAME
   const ConfigTree document = resolve_named("models", model);
+  if (const ConfigTree* format = document->find("quantization_config");
+      format != nullptr && *format && (*format)->find("by_name") != nullptr) {
+    note = fmt::format("{} is a checkpoint whose owner is not named: write OWNER/{}", name, name);
+    return "";
+  }
   const std::string source = repository_in(text_at(document, "source")), chat = text_at(document, "chat");
   if (chat.empty()) return source;
   note = fmt::format(

@@ -16,8 +16,9 @@ struct Checkpoints {
   std::string drafter{};  ///< of a model that drafts
   std::string note{};     ///< why the model is not the repository in its file
 };
-/// For a scenario. A repository or folder that the scenario names is used as it is. For a shipped model it is the chat
-/// repository in its file (`chat`), else the source. Unknown for a model that the scenario changes.
+/// For a scenario. A repository or folder that the scenario names is used as it is, Qwen/Qwen3-32B-FP8 with its format.
+/// For a shipped model it is the chat repository in its file (`chat`), else the source. Unknown for a model that the
+/// scenario changes, and for a checkpoint's name without its owner.
 Checkpoints checkpoints_of(const ConfigTree& scenario);
 
 /// Whether a checkpoint is a local folder. A name without a slash is always a shipped model's.

@@ -107,10 +107,8 @@ std::string fleet_text(const PlanAnswer& a) {
                        std::isfinite(w.usd_per_hour())
                            ? fmt::format("; by itself it would cost {} USD/h", usd(w.usd_per_hour()))
                            : "");
-  } else if (paid_gpus_of(w) > w.gpus()) {
-    const PriceQuote* quote = w.bill().decode.quote;
-    out += fmt::format("  {:.0f} GPUs are paid for: {} whole\n", paid_gpus_of(w),
-                       quote != nullptr && quote->tier == "owned" ? "machines are bought" : "instances are rented");
+  } else if (const std::string paid = paid_line(w.bill(), w.gpus()); !paid.empty()) {
+    out += fmt::format("  {}\n", paid);
   }
   if (w.spare == 0 && w.replicas == 1 && a.result.kind != LoadKind::kWhole && a.plan.goal != PlanGoal::kThroughput)
     out += "  no spare: while it is down, nothing is served (search: spare_replicas or availability)\n";

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "reports/table.h"
+#include "sim/plan/rules.h"
 #include "sim/step/operator_error.h"
 
 namespace roofcast::reports {
@@ -98,6 +99,14 @@ std::string cost_line(const nlohmann::ordered_json& cost) {
                      usd(number("usd_per_hour")), million("input"), million("cached_input"), million("output"), energy);
 }
 
+std::string paid_line(const Bill& bill, double gpus) {
+  const double paid = bill.paid_gpus();
+  if (!(paid > gpus * (1 + 1e-9))) return "";
+  const PriceQuote* quote = bill.decode.quote;
+  return fmt::format("{} GPUs are paid for: {} whole", plain_number(paid),
+                     quote != nullptr && quote->tier == "owned" ? "machines are bought" : "instances are rented");
+}
+
 nlohmann::ordered_json deployment_json(const Deployment& d) {
   return {{"model", d.model.name},
           {"gpu", d.gpu.name},
@@ -124,11 +133,13 @@ std::string deployment_line(const Deployment& d) {
   add("tp", d.sharding.tp), add("pp", d.sharding.pp), add("dcp", d.sharding.dcp),
       add("attention dp", d.sharding.attention_dp), add("ep", d.sharding.ep);
   if (!layout.empty()) layout += ")";
+  const Precision& p = d.precision;
+  std::string weights(p.recipe.empty() ? name_of(p.weights) : std::string_view(p.recipe));
+  if (has_experts(d.model) && p.expert_weights != p.weights)
+    weights = fmt::format("{} experts, {}", name_of(p.expert_weights), name_of(p.weights));
   return fmt::format("{} on {} x {}{}, {}, {} weights, {} activations, {} KV cache", d.model.name, d.sharding.gpus(),
                      d.gpu.name + (d.gpu.announced ? " (announced: the vendor's plans)" : ""), layout,
-                     engine_name(d.engine),
-                     d.precision.recipe.empty() ? name_of(d.precision.weights) : std::string_view(d.precision.recipe),
-                     name_of(d.precision.activations), name_of(d.precision.kv_cache));
+                     engine_name(d.engine), weights, name_of(p.activations), name_of(p.kv_cache));
 }
 
 }  // namespace roofcast::reports

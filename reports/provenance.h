@@ -1,6 +1,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
+#include "sim/plan/prices.h"
 #include "sim/step/deployment.h"
 
 namespace roofcast::reports {
@@ -16,12 +17,15 @@ nlohmann::ordered_json price_json(const PriceQuote* quote);
 /// "10.76 USD/h; USD per million tokens: ..." of the `cost` of a result, or that no cost is known.
 std::string cost_line(const nlohmann::ordered_json& cost);
 
+/// "8 GPUs are paid for: instances are rented whole", where these are more than are used; else empty.
+std::string paid_line(const Bill& bill, double gpus);
+
 /// "vllm 0.12.0"
 std::string engine_name(const EngineSpec& engine);
 
 /// {model, gpu, engine, parallelism{}, precision{}}: what was asked.
 nlohmann::ordered_json deployment_json(const Deployment& deployment);
-/// "llama-3.1-70b on 4 x h100-sxm (tp 4), vllm, bf16 weights, bf16 KV"
+/// "llama-3.1-70b on 4 x h100-sxm (tp 4), vllm, bf16 weights, bf16 KV"; of experts in another format both.
 std::string deployment_line(const Deployment& deployment);
 
 }  // namespace roofcast::reports

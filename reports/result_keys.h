@@ -27,8 +27,8 @@ inline constexpr auto kLoad = keys("duration", "completed", "failed", "request_t
 inline constexpr auto kQuestion = keys("question");
 inline constexpr auto kPrice =
     keys("usd_per_gpu_hour", "tier", "provider", "region", "date", "source", "checked", "gpus_per_host");
-inline constexpr auto kTokenPrices =
-    keys("usd_per_million_input_tokens", "usd_per_million_cached_input_tokens", "usd_per_million_total_tokens");
+inline constexpr auto kBill = keys("usd_per_million_input_tokens", "usd_per_million_cached_input_tokens",
+                                   "usd_per_million_total_tokens", "paid_gpus");
 
 // estimate
 inline constexpr auto kEstimate =
@@ -42,7 +42,7 @@ inline constexpr auto kEstimate =
          "machine.memory_bytes_per_s");
 inline constexpr auto kOperator =
     keys("phase", "name", "count", "flops", "bytes", "arithmetic_intensity", "time_us", "bound", "share");
-inline constexpr auto kSteps = keys("prefill.host_ms", "prefill.steps", "decode.host_ms", "waiting");
+inline constexpr auto kSteps = keys("front_end_ms", "prefill.host_ms", "prefill.steps", "decode.host_ms", "waiting");
 inline constexpr auto kContext = keys("context_tokens", "kv_cache_bytes");
 inline constexpr auto kCalibratedMachine = keys("calibrated_flop_per_s", "calibrated_memory_bytes_per_s");
 inline constexpr auto kSpeculation =
@@ -67,7 +67,7 @@ inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"", kSteady, Presence::kSometimes},
                                             KeyGroup{"", kExpertBalance, Presence::kSometimes},
                                             KeyGroup{"", kFeatures, Presence::kSometimes},
-                                            KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
+                                            KeyGroup{"cost.", kBill, Presence::kSometimes},
                                             KeyGroup{"price.", kPrice, Presence::kSometimes}};
 
 // simulation
@@ -82,12 +82,11 @@ inline constexpr auto kIntervalFleet = keys("replicas", "replicas_starting", "re
 inline constexpr auto kSpreads = keys("std_ttft_ms", "std_tpot_ms", "std_itl_ms", "std_e2el_ms");
 inline constexpr auto kClient = keys("name", "completed", "total_input_tokens", "total_output_tokens", "mean_ttft_ms",
                                      "p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "mean_e2el_ms", "p99_e2el_ms");
-inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high",
+inline constexpr auto kUse = keys("mean_power_watts", "mean_power_watts_low", "mean_power_watts_high", "front_end_ms",
                                   "front_end_utilization", "kv_cache_waste", "padding_share");
 inline constexpr auto kAdapters = keys("hit_rate", "loads", "disk_reads", "loaded_bytes");
 inline constexpr auto kThinking = keys("mean_ttfat_ms", "p99_ttfat_ms");
-inline constexpr auto kClientGood = keys("good_share");
-inline constexpr auto kTiers = keys("hit_rate");
+inline constexpr auto kClientGood = keys("good_share"), kTiers = keys("hit_rate");
 inline constexpr auto kSamples = keys("generated_tokens", "dropped_tokens");
 inline constexpr auto kOffload = keys("hit_rate", "loaded_bytes", "stored_bytes");
 inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
@@ -109,15 +108,15 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"clients[].", kClientGood, Presence::kTogether},
                                               KeyGroup{"kv_tiers.", kTiers, Presence::kTogether},
                                               KeyGroup{"samples.", kSamples, Presence::kTogether},
-                                              KeyGroup{"cost.", kTokenPrices, Presence::kSometimes},
+                                              KeyGroup{"cost.", kBill, Presence::kSometimes},
                                               KeyGroup{"price.", kPrice, Presence::kSometimes},
                                               KeyGroup{"clients[].", kClient, Presence::kTogether}};
 
-// sweep: a point holds the metrics of an estimate or of a simulation, without their nesting; "fits" alone where it does
-// not fit and is not simulated
+// sweep: a point holds the metrics of an estimate or a simulation, not nested; "fits" alone where it does not fit
 inline constexpr auto kSweep = keys("name", "run", "roofcast_version", "keys");
+inline constexpr auto kPointRun =
+    keys("engine_version", "total_input_tokens", "total_output_tokens", "prefix_cache_hit_rate");
 inline constexpr auto kSweptName = keys("model", "gpu");  // of every point
-inline constexpr auto kPoint = keys("keys");
 inline constexpr auto kPointCost = keys("gpus", "output_tokens_per_s_per_gpu", "usd_per_hour",
                                         "usd_per_million_output_tokens", "joules_per_output_token");
 inline constexpr auto kPointEstimate =
@@ -126,9 +125,8 @@ inline constexpr auto kPointEstimate =
          "decode_bound", "decode_step_ms", "decode_arithmetic_intensity", "weight_bytes", "kv_cache_bytes_per_token",
          "kv_cache_bytes", "max_batch", "max_context");
 inline constexpr auto kPointSimulation = keys("cancelled", "rejected");
-inline constexpr auto kPointFits = keys("fits");
-inline constexpr auto kPointError = keys("error");
-inline constexpr auto kPointReason = keys("reason"), kPointWaiting = keys("waiting"),
+inline constexpr auto kPoint = keys("keys"), kPointFits = keys("fits"), kPointError = keys("error"),
+                      kPointReason = keys("reason"), kPointWaiting = keys("waiting"),
                       kPointObjectives = keys("objectives_met");
 inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"", kSweptName, Presence::kSometimes},
@@ -143,7 +141,8 @@ inline constexpr std::array kSweepGroups{KeyGroup{"", kSweep},
                                          KeyGroup{"points[].result.", kPointReason, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointWaiting, Presence::kTogether},
                                          KeyGroup{"points[].result.", kPointObjectives, Presence::kTogether},
-                                         KeyGroup{"points[].result.", kTokenPrices, Presence::kSometimes},
+                                         KeyGroup{"points[].result.", kBill, Presence::kSometimes},
+                                         KeyGroup{"points[].result.", kPointRun, Presence::kSometimes},
                                          KeyGroup{"points[].", kPointError, Presence::kTogether}};
 
 // plan
@@ -218,9 +217,10 @@ inline constexpr auto kRung = keys("name", "help", "fits", "simulated", "gpus", 
 inline constexpr auto kRungNumbers =
     keys("mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms", "output_tokens_per_s", "usd_per_million_output_tokens",
          "bound", "throughput_gain", "latency_gain", "cost_gain", "total_gain");
-inline constexpr std::array kLadderGroups{KeyGroup{"", kLadder}, KeyGroup{"", kQuestion, Presence::kSometimes},
-                                          KeyGroup{"rungs[].", kRung},
-                                          KeyGroup{"rungs[].", kRungNumbers, Presence::kTogether}};
+inline constexpr auto kRungCost = keys("usd_per_million_total_tokens");
+inline constexpr std::array kLadderGroups{
+    KeyGroup{"", kLadder}, KeyGroup{"", kQuestion, Presence::kSometimes}, KeyGroup{"rungs[].", kRung},
+    KeyGroup{"rungs[].", kRungNumbers, Presence::kTogether}, KeyGroup{"rungs[].", kRungCost, Presence::kSometimes}};
 
 // comparison
 inline constexpr auto kComparison = keys("bench.file", "bench.tool", "bench.model", "metrics", "mismatches",

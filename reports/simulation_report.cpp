@@ -185,7 +185,9 @@ Json adapters_json(const AdapterMetrics& a) {
 /// What the GPUs and their caches did.
 void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
-  out["front_end_utilization"] = front_end_load(m, s).busier();
+  const FrontEndLoad front_end = front_end_load(m, s);
+  out["front_end_ms"] = front_end.idle.in(kMillisecond);
+  out["front_end_utilization"] = front_end.busier();
   out["kv_cache_peak_usage"] = m.kv_peak_usage;
   if (m.kv_held > 0) out["kv_cache_waste"] = cache_waste(m);
   out["padding_share"] = padding_share(m);
@@ -360,18 +362,22 @@ void add_gpu_lines(const Json& json, Lines& lines) {
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));
 }
 
-/// Where it is busy nearly all of the time it is what binds, and what would help is said.
+/// Its part of TTFT. Where it is busy nearly all of the time it is what binds, and what would help is said.
 std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
   const FrontEndLoad share = front_end_load(m, s);
-  if (share.busier() < kFrontEndBinds) return "";
+  const std::string own = share.idle > Seconds(0)
+                              ? fmt::format("{} of each queue and TTFT, until the engine sees a prompt of mean length",
+                                            human_time(share.idle.base()))
+                              : "";
+  if (share.busier() < kFrontEndBinds) return own;
   const auto& apart = s.serving.disaggregation;
   const bool intake = share.intake > share.sending;
   const Deployment& d = intake && apart ? *apart->prefill : *s.deployment;
   const int servers = d.engine.front_ends(d.sharding);
   const Seconds each = intake ? share.prompt : streaming_time(d.engine);
   return fmt::format(
-      "busy {:.0f} %{}: it binds, not the GPUs. {} {} for a {}; engine.api_servers sets how many there are",
-      100 * share.busier(), intake ? " taking in prompts" : "",
+      "{}{}busy {:.0f} %{}: it binds, not the GPUs. {} {} for a {}; engine.api_servers sets how many there are", own,
+      own.empty() ? "" : "; ", 100 * share.busier(), intake ? " taking in prompts" : "",
       servers == 1 ? "One server takes" : fmt::format("{} servers take", servers), human_time(each.base()),
       intake ? "prompt" : "token");
 }
@@ -401,6 +407,7 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   out["price"] = price_json(cost.bill.decode.quote);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
                  {"usd", cost.usd_per_hour * m.duration.in(kHour)},
+                 {"paid_gpus", cost.bill.paid_gpus()},
                  {"usd_per_million_input_tokens", bill.usd_per_million_input},
                  {"usd_per_million_cached_input_tokens", bill.usd_per_million_cached_input},
                  {"usd_per_million_output_tokens", bill.usd_per_million_output},
@@ -469,6 +476,7 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
   const auto& apart = s.serving.disaggregation;
   lines.add("price", bill_line(*s.deployment, apart ? apart->prefill.get() : nullptr, cost.bill));
+  if (const std::string paid = paid_line(cost.bill, cost.gpus); !paid.empty()) lines.add("bill", paid);
   lines.add("steps", std::to_string(m.iterations));
   lines.add("provenance", provenance_line(*s.deployment));
   verdict.add("", setup_text(s));

@@ -135,7 +135,7 @@ std::vector<std::string> all_names(const SweepSpec& sweep, const SweepOutcome& o
 std::vector<std::string> main_names(bool simulate) {
   if (simulate) {
     return {"request_throughput", "output_throughput", "median_ttft_ms",      "p99_ttft_ms",
-            "median_tpot_ms",     "p99_tpot_ms",       "kv_cache_peak_usage", "usd_per_million_output_tokens",
+            "median_tpot_ms",     "p99_tpot_ms",       "kv_cache_peak_usage", "usd_per_million_total_tokens",
             "objectives_met"};
   }
   return {"fits",
@@ -145,7 +145,7 @@ std::vector<std::string> main_names(bool simulate) {
           "output_tokens_per_s_per_user",
           "decode_bound",
           "kv_cache_bytes",
-          "usd_per_million_output_tokens"};
+          "usd_per_million_total_tokens"};
 }
 
 /// The model and the GPU of all points, where they are the same.
@@ -170,6 +170,7 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   for (const auto& [name, value] : same) header.push_back(name);
   header.emplace_back(csv ? "error" : "note");
   Table table(header);
+  table.keys(point_keys(sweep).size());
   SweepVerdict verdict(told.model, told.gpu);
   for_each_point(sweep, outcome, store, [&](const Point& p) {
     if (!csv) {

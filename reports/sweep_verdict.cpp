@@ -70,7 +70,7 @@ void SweepVerdict::add(const Keys& keys, const Json& metrics) {
       if (is_work_key(name)) work += value + "\n";
     const auto [at, fresh] = bests_.try_emplace(work);
     if (fresh) works_.push_back(work), at->second.keys = keys;
-    const auto usd = number_at(metrics, "usd_per_million_output_tokens"),
+    const auto usd = number_at(metrics, "usd_per_million_total_tokens"),
                rate = number_at(metrics, "output_tokens_per_s_per_gpu");
     if (usd && *usd > 0) at->second.cheapest.take(usd, keys);
     if (rate && *rate > 0) at->second.busiest.take(-*rate, keys);
@@ -111,8 +111,8 @@ ResultVerdict SweepVerdict::verdict() const {
     const Bests& best = bests_.at(works_[i]);
     const std::string of = works_.size() > 1 ? ", " + label(best.keys, true) : "";
     if (best.cheapest.value)
-      text += fmt::format("cheapest{}: {}, {} USD per million output tokens\n", of, label(best.cheapest.keys, false),
-                          significant(*best.cheapest.value, 3));
+      text += fmt::format("cheapest{}: {}, {} USD per million tokens, input and output\n", of,
+                          label(best.cheapest.keys, false), significant(*best.cheapest.value, 3));
     if (best.busiest.value)
       text += fmt::format("highest throughput per GPU{}: {}, {} output tokens/s per GPU\n", of,
                           label(best.busiest.keys, false), significant(-*best.busiest.value, 4));

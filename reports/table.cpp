@@ -61,8 +61,9 @@ std::size_t longest_word(const std::string& text) {
 /// How wide the columns of a table are, and its text.
 class Layout {
  public:
-  Layout(const std::vector<std::vector<std::string>>& rows, std::size_t words)
-      : rows_(rows), words_(words), widths_(rows.front().size(), 0) {
+  /// `keys`: columns that begin each block; 0: those that tell the rows apart, if they leave half of the line.
+  Layout(const std::vector<std::vector<std::string>>& rows, std::size_t words, std::size_t keys)
+      : rows_(rows), words_(words), keys_(std::min(keys, rows.front().size())), widths_(rows.front().size(), 0) {
     for (std::size_t i = 0; i < widths_.size(); ++i) widths_[i] = widest(i, 0);
   }
 
@@ -124,9 +125,11 @@ class Layout {
   }
 
  private:
-  /// How many first columns no two rows have in common; 1 where they would take half the line.
+  /// The keys, or how many first columns no two rows have in common; 1 where they leave too little of the line.
   std::size_t key_columns(std::size_t columns) const {
     std::size_t used = 0;
+    for (std::size_t i = 0; i < keys_; ++i) used += widths_[i] + kGap;
+    if (keys_ > 0) return used < columns ? keys_ : 1;
     for (std::size_t keys = 1; keys < widths_.size(); ++keys) {
       used += widths_[keys - 1] + kGap;
       if (used > columns / 2) return 1;
@@ -168,7 +171,7 @@ class Layout {
   }
 
   const std::vector<std::vector<std::string>>& rows_;
-  std::size_t words_;
+  std::size_t words_, keys_;
   std::vector<std::size_t> widths_;
 };
 
@@ -193,20 +196,23 @@ std::string within_width(const std::string& text) {
       out += line;
       continue;
     }
+    // A comment of a script stays one: each line of it begins with '#'.
+    const bool comment = line.starts_with("# ");
     // "cost     10.8 USD/h; ...": the words begin after the gap, if that leaves them half the line
     const std::size_t own = std::min(line.find_first_not_of(' '), line.size());
     const std::size_t gap = line.find("  ", own);
     const std::size_t after = gap == std::string::npos ? own : line.find_first_not_of(' ', gap);
-    const std::size_t begin = after <= *table_width() / 2 ? after : own;
+    const std::size_t begin = comment ? 2 : after <= *table_width() / 2 ? after : own;
+    const std::string margin = comment ? "# " : std::string(begin, ' ');
     const std::vector<std::string> lines = wrapped(line.substr(begin), *table_width() - begin);
     for (std::size_t i = 0; i < lines.size(); ++i)
-      out += i == 0 ? line.substr(0, begin) + lines[i] : "\n" + std::string(begin, ' ') + lines[i];
+      out += i == 0 ? line.substr(0, begin) + lines[i] : "\n" + margin + lines[i];
   }
   return out;
 }
 
 std::string Table::text() const {
-  Layout layout(rows_, words_);
+  Layout layout(rows_, words_, keys_);
   if (table_width()) layout.fit(*table_width());
   std::string out;
   for (const std::vector<std::size_t>& block : layout.blocks(table_width()))
@@ -214,7 +220,7 @@ std::string Table::text() const {
   return out;
 }
 
-std::size_t Table::width() const { return Layout(rows_, words_).all(); }
+std::size_t Table::width() const { return Layout(rows_, words_, keys_).all(); }
 
 std::string Table::csv() const {
   std::string out;

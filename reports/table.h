@@ -14,6 +14,11 @@ class Table {
     words_ = columns;
     return *this;
   }
+  /// The first `columns` columns tell the rows apart: they begin each block of a table that is too wide for a line.
+  Table& keys(std::size_t columns) {
+    keys_ = columns;
+    return *this;
+  }
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   std::string text() const;  ///< for a terminal
   std::string csv() const;
@@ -21,7 +26,7 @@ class Table {
 
  private:
   std::vector<std::vector<std::string>> rows_;
-  std::size_t words_ = 0;
+  std::size_t words_ = 0, keys_ = 0;
 };
 
 /// 3 significant digits with a unit that fits: "23.8 ms", "1.34 GB", "989 TFLOP/s".

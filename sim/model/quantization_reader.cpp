@@ -354,6 +354,16 @@ ConfigTree quantization_of(HfConfig& in) {
   return inner != nullptr && *inner && (*inner)->kind == ConfigNode::Kind::kMap ? *inner : tree;
 }
 
+/// Of a file whose name says a format that it does not have.
+void say_unquantized(HfConfig& in) {
+  const ConfigTree* name = in.outer().whole()->find("_name_or_path");
+  if (name == nullptr || !*name || (*name)->kind != ConfigNode::Kind::kScalar) return;
+  const auto checkpoint = parse_checkpoint_name((*name)->scalar, (*name)->mark);
+  if (checkpoint)
+    in.say(fmt::format("its name ends in '{}', but it has no quantization_config: its weights have 16 bit",
+                       checkpoint->format));
+}
+
 /// Where the size of a group stands, for messages.
 Mark mark_of_group(ConfigReader& in) {
   for (std::string_view key : {"group_size", "q_group_size", "config_groups", "quant_config", "quant_type_kwargs"}) {
@@ -371,7 +381,10 @@ Precision read_checkpoint_precision(HfConfig& in, const ModelSpec& model) {
     in.outer().ignore(key);
   }
   const ConfigTree tree = quantization_of(in);
-  if (!tree) return p;
+  if (!tree) {
+    say_unquantized(in);
+    return p;
+  }
   ConfigReader quantization(tree, "a quantization_config");
   read_method(p, quantization);
   if (auto groups = quantization.optional_child("config_groups"); groups && groups->keys().size() > 1) {

@@ -318,6 +318,7 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   e.prefill = prefill_all(model, r, e.prefill_steps);
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
   e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d, r, e.prefill.time);
+  e.front_end = e.ttft - e.prefill.time;
   const double passes = first_passes(d, r);
   e.ttft += e.decode.time * passes;
   // What is out with the first token: it alone, or a block of a diffusion model.

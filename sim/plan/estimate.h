@@ -63,6 +63,7 @@ struct Estimate {
   StepBreakdown prefill, decode;
   double prefill_steps = 1;
   Seconds ttft{}, tpot{}, request_latency{};
+  Seconds front_end{};  ///< what it adds to the prefill in ttft
   Interval ttft_interval, tpot_interval;
   std::optional<SpeculationEstimate>
       speculation;                   ///< tpot and decode then hold its rounds: drafts and the verifying step

@@ -79,12 +79,7 @@ FleetCost fleet_cost(const ServingMetrics& m, const Deployment& d, int all_repli
              m.duration);
   }
   for (double* share : {&cost.busy_share, &cost.mfu, &cost.mbu}) *share /= cost.gpus;
-  const double usd = cost.usd_per_hour * m.duration.in(kHour);
-  if (m.output_tokens > 0) {
-    cost.usd_per_million_output_tokens = usd / m.output_tokens * 1e6;
-    cost.usd_per_million_total_tokens = usd / (m.input_tokens + m.output_tokens) * 1e6;
-    cost.joules_per_output_token = cost.energy.value / m.output_tokens;
-  }
+  if (m.output_tokens > 0) cost.joules_per_output_token = cost.energy.value / m.output_tokens;
   return cost;
 }
 

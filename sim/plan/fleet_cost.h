@@ -19,7 +19,6 @@ struct FleetCost {
   Watts board_power;  ///< the most that all GPUs together may draw
   Bill bill;          ///< its offers are those of the deployments
   double usd_per_hour = 0;
-  double usd_per_million_output_tokens = 0, usd_per_million_total_tokens = 0;
   double joules_per_output_token = 0;
 };
 

@@ -10,6 +10,7 @@ FrontEndLoad front_end_load(const ServingMetrics& m, const Deployment& deploymen
   const Deployment& taker = apart ? *apart->prefill : deployment;
   const double prompt = m.completed > 0 ? m.input_tokens / static_cast<double>(m.completed) : 0.0;
   FrontEndLoad load{.prompt = intake_time(taker.engine, prompt * prompt_text)};
+  load.idle = taker.engine.host.request_latency + load.prompt;
   const double time = m.duration.base();
   if (time <= 0) return load;
   const double senders = m.replica_seconds > 0 ? m.replica_seconds : time * options.replicas;

@@ -15,6 +15,7 @@ struct FrontEndLoad {
   double sending = 0;  ///< share of the time for which front ends sent tokens
   double intake = 0;   ///< share for which they took in the prompts that were answered or given up
   Seconds prompt{};    ///< what one of their servers takes for a prompt of the mean length
+  Seconds idle{};      ///< from its sending until the engine sees it, where nothing else is taken in
   double busier() const { return std::max(sending, intake); }
 };
 

@@ -8,6 +8,7 @@
 
 #include "sim/plan/estimate.h"
 #include "sim/plan/fleet_cost.h"
+#include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
 
 namespace roofcast {
@@ -132,7 +133,8 @@ void measure_alone(const Scenario& scenario, Rung& rung) {
   rung.latency = e.request_latency;
   rung.output_tokens_per_s = e.request_tokens_per_s;
   rung.memory = e.memory.weights + e.memory.cache;
-  rung.usd_per_million_output_tokens = e.cost.usd_per_hour / 3600.0 / e.request_tokens_per_s * 1e6;
+  rung.usd_per_million_output_tokens = e.cost.usd_per_million_output_tokens;
+  rung.usd_per_million_total_tokens = e.cost.usd_per_million_total_tokens;
   rung.bound = e.decode.bound;
 }
 
@@ -165,7 +167,11 @@ void measure_served(const Scenario& scenario, const LadderOptions& options, Rung
   rung.latency = m.e2el_ms.mean() * kMillisecond;
   rung.output_tokens_per_s = m.output_tokens / m.duration.base();
   rung.memory += d.memory.cache * m.kv_peak_usage + d.memory.states;
-  rung.usd_per_million_output_tokens = fleet_cost(m, d, scenario.serving.replicas).usd_per_million_output_tokens;
+  const int replicas = scenario.serving.replicas;
+  const double usd = fleet_cost(m, d, replicas).usd_per_hour * m.duration.in(kHour);
+  const TokenBill bill = token_bill(usd, m, scenario, replicas, 0);
+  rung.usd_per_million_output_tokens = bill.usd_per_million_output;
+  rung.usd_per_million_total_tokens = bill.usd_per_million_total;
   const double decoding = rung.output_tokens_per_s * rung.tpot.base();  // Little's law
   const int batch = std::clamp(static_cast<int>(std::lround(decoding)), 1, options.concurrency);
   rung.bound = estimate(scenario.deployment, mean_request(scenario, batch)).decode.bound;
@@ -232,7 +238,7 @@ class Climber {
     if (!rung.has_numbers || !last_) return;
     rung.throughput_gain = rung.output_tokens_per_s / last_->output_tokens_per_s;
     rung.latency_gain = last_->latency / rung.latency;
-    rung.cost_gain = last_->usd_per_million_output_tokens / rung.usd_per_million_output_tokens;
+    rung.cost_gain = last_->usd_per_million_total_tokens / rung.usd_per_million_total_tokens;
     rung.total_gain = rung.output_tokens_per_s / first_->output_tokens_per_s;
   }
 

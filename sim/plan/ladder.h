@@ -27,10 +27,10 @@ struct Rung {
   double output_tokens_per_s = 0;
   Bytes memory{};  ///< of one GPU: weights, and the cache at its peak
   int gpus = 1;
-  double usd_per_million_output_tokens = 0;
-  Bound bound = Bound::kMemory;                                 ///< of the decode step
-  double throughput_gain = 1, latency_gain = 1, cost_gain = 1;  ///< over the rung before it
-  double total_gain = 1;                                        ///< throughput relative to the first rung
+  double usd_per_million_output_tokens = 0, usd_per_million_total_tokens = 0;  ///< output's part of the bill; all of it
+  Bound bound = Bound::kMemory;                                                ///< of the decode step
+  double throughput_gain = 1, latency_gain = 1, cost_gain = 1;                 ///< over the rung before it
+  double total_gain = 1;  ///< throughput relative to the first rung
 };
 
 struct Ladder {

@@ -44,6 +44,8 @@ MetricsList metrics_of(const Estimate& e, const Deployment& d) {
       {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},
       {"usd_per_million_total_tokens", e.cost.usd_per_million_total_tokens},
       {"joules_per_output_token", e.cost.joules_per_output_token}};
+  out.emplace_back("engine_version", d.engine.version);
+  out.emplace_back("paid_gpus", cheapest_bill(d, e.request.replicas).paid_gpus());
   if (e.waiting > 0) out.emplace_back("waiting", static_cast<double>(e.waiting));
   if (!e.memory.fits) out.emplace_back("reason", e.memory.reason);
   return out;
@@ -96,6 +98,11 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
   bool met = true;
   for (const Objective& o : s.objectives) met = met && meets(o, m);
   if (!s.objectives.empty()) out.emplace_back("objectives_met", met);
+  out.insert(out.end(), {{"engine_version", s.deployment->engine.version},
+                         {"paid_gpus", cost.bill.paid_gpus()},
+                         {"total_input_tokens", m.input_tokens},
+                         {"total_output_tokens", m.output_tokens},
+                         {"prefix_cache_hit_rate", m.input_tokens > 0 ? m.cached_tokens / m.input_tokens : 0.0}});
   return out;
 }
 

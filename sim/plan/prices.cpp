@@ -188,6 +188,9 @@ PriceQuestion parse_price(const ConfigTree& tree) {
   if (!tree) return question;
   question.mark = tree->mark;
   if (tree->kind == ConfigNode::Kind::kScalar) {
+    if (tree->scalar.find("USD") != std::string::npos)
+      throw ConfigError(tree->mark, fmt::format("'{}' is no tier ({}); a price of your own is the GPU's: gpu.price",
+                                                tree->scalar, fmt::join(kTiers, ", ")));
     ConfigReader in(make_map({{"tier", tree->mark, tree}}, tree->mark), "a price");
     question.tier = tier_of(in);
     return question;

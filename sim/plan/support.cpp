@@ -12,16 +12,33 @@
 #include "base/config_library.h"
 #include "base/config_reader.h"
 #include "base/config_release.h"
+#include "sim/model/cut_blocks.h"
 #include "sim/plan/rules.h"
 
 namespace roofcast {
 namespace {
 
 /// Conditions beside those of sim/plan/rules.h.
-constexpr std::array<std::string_view, 19> kOwnKeys{
-    "method",          "activations", "kv_cache",      "tp",      "pp",    "dcp",        "ep",     "attention_copies",
-    "not_model",       "adapters",    "media",         "encoder", "beams", "tree_width", "sparse", "expert_adapters",
-    "encoder_decoder", "preemption",  "prefix_caching"};
+constexpr std::array<std::string_view, 20> kOwnKeys{"method",
+                                                    "activations",
+                                                    "kv_cache",
+                                                    "tp",
+                                                    "pp",
+                                                    "dcp",
+                                                    "ep",
+                                                    "attention_copies",
+                                                    "not_model",
+                                                    "adapters",
+                                                    "media",
+                                                    "encoder",
+                                                    "beams",
+                                                    "tree_width",
+                                                    "sparse",
+                                                    "expert_adapters",
+                                                    "encoder_decoder",
+                                                    "preemption",
+                                                    "prefix_caching",
+                                                    "cut_blocks"};
 
 bool is_own(const std::string& key) { return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end(); }
 
@@ -44,7 +61,8 @@ class OwnCondition {
   explicit OwnCondition(const ConfigTree& when) {
     ConfigReader in(part_of(when, true), "a condition");
     method_ = names_of(in, "method"), preemption_ = names_of(in, "preemption"),
-    activations_ = names_of(in, "activations"), kv_cache_ = names_of(in, "kv_cache");
+    activations_ = names_of(in, "activations"), kv_cache_ = names_of(in, "kv_cache"),
+    cut_blocks_ = names_of(in, "cut_blocks");
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), dcp_ = range_of(in, "dcp"), ep_ = range_of(in, "ep");
     copies_ = range_of(in, "attention_copies"), tree_width_ = range_of(in, "tree_width");
     if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
@@ -72,7 +90,16 @@ class OwnCondition {
            is(encoder_, d.model.encoder_only) && is(encoder_decoder_, d.model.attends_to_encoder()) &&
            is(beams_, has_beams(s)) && is(sparse_, d.precision.two_of_four) &&
            is(expert_adapters_, d.adapters && d.adapters->experts) && is(prefix_caching_, d.engine.prefix_caching) &&
-           !(not_model_ && not_model_->holds(facts));
+           !(not_model_ && not_model_->holds(facts)) && (!cut_blocks_ || cut(d));
+  }
+
+  /// The first product whose blocks are cut, of those that the rule asks about.
+  std::optional<CutBlocks> cut(const Deployment& d) const {
+    if (!cut_blocks_) return std::nullopt;
+    for (CutBlocks& c : cut_blocks(d.model, d.precision, d.sharding)) {
+      if (among(cut_blocks_, c.experts ? "experts" : "others")) return std::move(c);
+    }
+    return std::nullopt;
   }
 
  private:
@@ -95,7 +122,7 @@ class OwnCondition {
     return !range || (value >= range->first && value <= range->second);
   }
 
-  Names method_, activations_, kv_cache_, preemption_;
+  Names method_, activations_, kv_cache_, preemption_, cut_blocks_;
   Range tp_, pp_, dcp_, ep_, copies_, tree_width_;
   std::optional<bool> adapters_, media_, encoder_, encoder_decoder_, beams_, sparse_, expert_adapters_, prefix_caching_;
   std::optional<Condition> not_model_;
@@ -173,6 +200,35 @@ const SupportTable& table_of(const std::string& engine) {
   return read[engine] = shipped ? read_table(engine) : SupportTable{};
 }
 
+/// The same GPUs, or fewer, that share the model in whole blocks; empty: none of those tried.
+std::string in_whole_blocks(const Deployment& d) {
+  const auto loads = [&](const Sharding& s) {
+    try {
+      check_sharding(d.model, s, {});
+      return cut_blocks(d.model, d.precision, s).empty();
+    } catch (const CannotSplit&) {
+      return false;
+    }
+  };
+  std::vector<std::string> out;
+  Sharding whole = d.sharding;
+  whole.ep = whole.tp * whole.attention_dp;
+  if (loads(whole)) out.push_back(fmt::format("ep {}, which keeps experts whole", whole.ep));
+  for (int tp = d.sharding.tp - 1; tp >= 1; --tp) {
+    Sharding fewer = d.sharding;
+    fewer.tp = tp, fewer.dcp = 1, fewer.ep = std::min(fewer.ep, tp * fewer.attention_dp);
+    if (d.sharding.tp % tp != 0 || !loads(fewer)) continue;
+    out.push_back(fewer.ep > 1 ? fmt::format("tp {} with ep {}", tp, fewer.ep) : fmt::format("tp {}", tp));
+    break;
+  }
+  return out.empty() ? "" : "; what loads: " + fmt::format("{}", fmt::join(out, ", or "));
+}
+
+/// What the rule speaks of, in numbers.
+std::string cut_text(const CutBlocks& cut, const Deployment& d) {
+  return fmt::format(": the width of {} is {}, {} on a GPU{}", cut.part, cut.whole, cut.share, in_whole_blocks(d));
+}
+
 void add_rules(std::vector<SupportRule>& out, const std::string& table, const Scenario& s, const Deployment& d) {
   const DeploymentFacts facts{.engine = d.engine.name,
                               .version = d.engine.version,
@@ -183,7 +239,9 @@ void add_rules(std::vector<SupportRule>& out, const std::string& table, const Sc
                               .precision = &d.precision,
                               .disaggregated = s.serving.disaggregation.has_value()};
   for (const ReadRule& read : table_of(table).rules) {
-    if (read.own.holds(s, d, facts) && read.when.holds(facts)) out.push_back(read.rule);
+    if (!read.own.holds(s, d, facts) || !read.when.holds(facts)) continue;
+    out.push_back(read.rule);
+    if (const auto cut = read.own.cut(d)) out.back().reason += cut_text(*cut, d);
   }
 }
 

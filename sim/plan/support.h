@@ -15,8 +15,9 @@ class CannotRun : public ConfigError {
 };
 
 /// One rule of a table. Its `when` is a Condition (sim/plan/rules.h), and: method (of speculation), activations,
-/// preemption: names; tp, pp, dcp, ep, attention_copies, tree_width: [least, most]; not_model: none of these names;
-/// adapters, expert_adapters, media, beams, encoder, encoder_decoder, sparse, prefix_caching: true or false.
+/// preemption: names; cut_blocks (sim/model/cut_blocks.h): experts, others; tp, pp, dcp, ep, attention_copies,
+/// tree_width: [least, most]; not_model: none of these names; adapters, expert_adapters, media, beams, encoder,
+/// encoder_decoder, sparse, prefix_caching: true or false.
 struct SupportRule {
   bool runs = false;  ///< false: it does not; otherwise it is not known to
   std::string reason, source;

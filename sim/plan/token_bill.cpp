@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "sim/model/mixer_model.h"
 #include "sim/plan/prices.h"
 
 namespace roofcast {
@@ -37,8 +38,18 @@ double decoding_on_each(const ServingMetrics& m, double replicas) {
   return seconds / m.duration.base() / std::max(1.0, replicas);
 }
 
+/// Visible tokens up to which a layer attends to all; past them an indexer chooses so many, which is another kernel. 0:
+/// there is no indexer.
+double chosen_tokens(const ModelSpec& model) {
+  double most = 0;
+  for (const LayerKind& kind : model.layers) most = std::max(most, facts_of(kind.mixer).chosen_tokens);
+  return most;
+}
+
 }  // namespace
 
+/// Both steps run the same kernels: where cached tokens would bring the chunk past the chosen ones, it is there in
+/// either, and what the other kernel costs the chunk's own tokens is no part of the difference.
 double cached_token_seconds(StepModel& model, int chunk) {
   const Deployment& d = model.deployment();
   const int ranks = d.sharding.attention_dp;
@@ -47,7 +58,9 @@ double cached_token_seconds(StepModel& model, int chunk) {
     return model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks}).gpu_time.base();
   };
   const double read = (d.memory.layout.sequence_bytes(chunk) / d.gpu.memory_bandwidth).base();
-  return std::max(read, gpu_seconds(chunk) - gpu_seconds(0)) / chunk / ranks;
+  const double chosen = chosen_tokens(d.model);
+  const int first = chosen >= chunk && chosen < 2.0 * chunk ? static_cast<int>(chosen) + 1 - chunk : 0;
+  return std::max(read, gpu_seconds(first + chunk) - gpu_seconds(first)) / chunk / ranks;
 }
 
 TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& speculation,

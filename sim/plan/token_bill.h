@@ -15,7 +15,7 @@ namespace roofcast {
 struct TokenTimes {
   double input = 0, cached_input = 0, output = 0;
 };
-/// The GPU time that one cached token adds to a prefill chunk after it, with as many cached tokens per rank:
+/// The GPU time that one cached token adds to a prefill chunk after it, with as many cached tokens per rank more:
 /// attention to its keys and values, and at least one read of these or of the saved state. Host time belongs to the
 /// chunk, cached or not, and is left out.
 double cached_token_seconds(StepModel& model, int chunk);

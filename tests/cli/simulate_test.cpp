@@ -1,6 +1,7 @@
 // What the flags of `simulate` say about a trace.
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/base/temporary_folder.h"
 #include "tests/cli/run_program.h"
@@ -157,6 +158,19 @@ TEST_CASE("estimate: says where decode steps have outgrown the CUDA graphs, whic
   CHECK(step("gb200", "").out.find(says) != std::string::npos);
   CHECK(step("gb200", graphs).out.find(says) == std::string::npos);
   CHECK(ms("gb200", graphs) <= ms("b200-sxm", graphs));
+}
+
+TEST_CASE("simulate: the front end's time is a part of each queue and TTFT") {
+  const std::string run =
+      "simulate --model llama-3.1-8b --gpu h100-sxm --set workload.prompt_tokens=1000 --set workload.output_tokens=2 "
+      "--set workload.requests=3 --set 'workload.arrivals={process: constant, rate: 0.1 /s}'";
+  const auto json = nlohmann::json::parse(run_roofcast(run + " --format json").out);
+  // No request waits for another: what is in the queue is the front end's time, and the poll of an idle engine at most.
+  const double front_end = json["front_end_ms"];
+  CHECK(front_end > 1);
+  CHECK(json["mean_queue_ms"].get<double>() == doctest::Approx(front_end).epsilon(0.01));
+  CHECK(json["mean_ttft_ms"].get<double>() > front_end);
+  CHECK(run_roofcast(run).out.find("front end               ") != std::string::npos);
 }
 
 TEST_CASE("simulate: where nothing completed there is no latency and no price of a token") {

@@ -175,7 +175,7 @@ TEST_CASE("charts: a line of a sweep holds all keys but two, and the page offers
         p.result = {{"ttft_ms", 1},
                     {"tpot_ms", 1000 * gpu + 100 * prompt + batch},
                     {"output_tokens_per_s", 1},
-                    {"usd_per_million_output_tokens", 10 - batch * gpu}};
+                    {"usd_per_million_total_tokens", 10 - batch * gpu}};
         r.points.push_back(std::move(p));
       }
     }
@@ -321,15 +321,15 @@ TEST_CASE("charts: requests, several results side by side, ids that differ") {
 TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
   SweepVerdict v("toy-7b", "big-gpu");
   const Json fits{
-      {"fits", true}, {"usd_per_million_output_tokens", 2.0}, {"output_tokens_per_s_per_gpu", 10.0}, {"tpot_ms", 5.0}};
+      {"fits", true}, {"usd_per_million_total_tokens", 2.0}, {"output_tokens_per_s_per_gpu", 10.0}, {"tpot_ms", 5.0}};
   Json unfit = fits, grows = fits;
-  unfit["fits"] = false, unfit["usd_per_million_output_tokens"] = 1.0, unfit["output_tokens_per_s_per_gpu"] = 99.0;
+  unfit["fits"] = false, unfit["usd_per_million_total_tokens"] = 1.0, unfit["output_tokens_per_s_per_gpu"] = 99.0;
   grows["saturated"] = true, grows["tpot_ms"] = 1.0;
   v.add({{"batch", "1"}}, fits), v.add({{"batch", "2"}}, unfit), v.add({{"batch", "3"}}, grows),
       v.add({{"batch", "4"}}, Json());
   CHECK(verdict_text(v.verdict()) ==
         "toy-7b on big-gpu: 4 points over batch: 1 can be run, 1 does not fit, 1 is saturated, 1 is not possible\n"
-        "cheapest: batch 1, 2.00 USD per million output tokens\n"
+        "cheapest: batch 1, 2.00 USD per million tokens, input and output\n"
         "highest throughput per GPU: batch 1, 10.00 output tokens/s per GPU\n"
         "quickest: batch 1, TPOT 5.00 ms\n");
   const Chart c = pareto_chart("p", {{{{"batch", "1"}}, fits}, {{{"batch", "2"}}, unfit}});
@@ -338,7 +338,7 @@ TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
 
 TEST_CASE("sweep: points that are asked for different work are not compared") {
   const auto point = [](double usd, double rate, double tpot) {
-    return Json{{"usd_per_million_output_tokens", usd}, {"output_tokens_per_s_per_gpu", rate}, {"tpot_ms", tpot}};
+    return Json{{"usd_per_million_total_tokens", usd}, {"output_tokens_per_s_per_gpu", rate}, {"tpot_ms", tpot}};
   };
   CHECK(is_work_key("model"));
   CHECK(is_work_key("prompt_tokens"));
@@ -356,10 +356,10 @@ TEST_CASE("sweep: points that are asked for different work are not compared") {
   }
   CHECK(verdict_text(v.verdict()) ==
         "toy-7b on big-gpu: 4 points over prompt tokens, batch: 4 can be run\n"
-        "cheapest, prompt tokens 512: batch 8, 1.00 USD per million output tokens\n"
+        "cheapest, prompt tokens 512: batch 8, 1.00 USD per million tokens, input and output\n"
         "highest throughput per GPU, prompt tokens 512: batch 8, 50.00 output tokens/s per GPU\n"
         "quickest, prompt tokens 512: batch 1, TPOT 5.00 ms\n"
-        "cheapest, prompt tokens 4096: batch 1, 7.00 USD per million output tokens\n"
+        "cheapest, prompt tokens 4096: batch 1, 7.00 USD per million tokens, input and output\n"
         "highest throughput per GPU, prompt tokens 4096: batch 1, 3.000 output tokens/s per GPU\n"
         "quickest, prompt tokens 4096: batch 1, TPOT 6.00 ms\n");
   const Chart c = pareto_chart("p", points);

@@ -94,7 +94,7 @@ TEST_CASE("html: what a sweep asks is its cheapest point that can be run") {
   r.json = {{"kind", "sweep"}, {"run", "estimate"}, {"question", question_json(scenario, Fidelity::kIdeal)}};
   const auto point = [](const char* batch, double usd, bool fits) {
     return ResultPoint{{{"batch", batch}, {"engine.max_num_seqs", "8"}, {"gpu", "small"}},
-                       {{"fits", fits}, {"usd_per_million_output_tokens", usd}, {"tpot_ms", 5.0}}};
+                       {{"fits", fits}, {"usd_per_million_total_tokens", usd}, {"tpot_ms", 5.0}}};
   };
   r.points = {point("1", 3, true), point("2", 2, true), point("4", 1, false)};
   const std::vector<Result> results{r};

@@ -662,6 +662,19 @@ TEST_CASE("launch plan: the checkpoints of a scenario") {
   const Checkpoints named = of("{model: meta-llama/Llama-3.1-70B}");  // what the reader names is served
   CHECK(named.model == "meta-llama/Llama-3.1-70B");
   CHECK(named.note.empty());
+  for (const char* format :
+       {"Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-32B-AWQ", "Qwen/Qwen3-235B-A22B-FP8", "nvidia/DeepSeek-R1-FP4",
+        "nvidia/Llama-3.1-70B-Instruct-FP8", "RedHatAI/Llama-3.1-8B-Instruct-quantized.w4a16"}) {
+    CAPTURE(format);
+    const std::string model = std::string("{model: ") + format + "}";
+    CHECK(of(model).model == format);
+    CHECK(of(model).note.empty());
+    CHECK(of("{model: llama-3.1-8b, speculation: {method: draft_model, model: " + std::string(format) + "}}").drafter ==
+          format);
+  }
+  const Checkpoints unowned = of("{model: Qwen3-32B-FP8}");
+  CHECK(unowned.model.empty());
+  CHECK(unowned.note == "Qwen3-32B-FP8 is a checkpoint whose owner is not named: write OWNER/Qwen3-32B-FP8");
   CHECK(of("{model: hunyuan-large}").model.empty());                            // a paper's
   const std::string folder = std::string(ROOFCAST_SOURCE_DIR) + "/tests/data";  // of the reader's own
   CHECK(of("{model: " + folder + "/}").model == folder);
@@ -692,6 +705,20 @@ TEST_CASE("launch plan: a folder beside the scenario stays a folder, of weights 
     CHECK(plan->weights.size() == 1);
     CHECK(as_compose(*plan).find("- ./my-model:/launch/my-model:ro") != std::string::npos);
     CHECK(as_kubernetes(*plan).find("mountPath: /launch/my-model, subPath: my-model") != std::string::npos);
+  }
+}
+
+TEST_CASE("launch plan: a repository that is named with its format is served, whatever starts it") {
+  const std::string model = "Qwen/Qwen3-32B-FP8";
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+    CAPTURE(engine);
+    const PlannedDeployment p = planned(deployment(engine, model, "h200-sxm", ""));
+    const LaunchPlan plan = launch_plan(p, engine, checkpoints_of(parse_config_text("{model: " + model + "}", "s")));
+    CHECK(has(first(plan).words, model));
+    CHECK_FALSE(has(first(plan).words, "--quantization"));
+    CHECK(plan.weights.empty());
+    for (const std::string& text : {as_shell(plan), as_compose(plan), as_kubernetes(plan)})
+      CHECK(text.find(model) != std::string::npos);
   }
 }
 

@@ -69,8 +69,23 @@ TEST_CASE("lines of words are broken under the column in which the words begin")
   set_table_width(24);
   CHECK(within_width("cost    one two three four\nshort\n") == "cost    one two three\n        four\nshort\n");
   CHECK(within_width("    100 characters of words, and no gap") == "    100 characters of\n    words, and no gap");
+  CHECK(within_width("# one two three four five six") == "# one two three four\n# five six");  // of a script
   set_table_width({});
   CHECK(within_width("cost    one two three four five six") == "cost    one two three four five six");
+}
+
+TEST_CASE("table: keys begin every block, though they take more than half of the line") {
+  Table table({"first", "second", "aaaaaaaaaa", "bbbbbbbbbb"});
+  table.keys(2).row({"1", "1", "2", "3"});
+  table.row({"1", "2", "4", "5"});  // 5 + 2 + 6 = 13 of 25, and 12 for a column
+  CHECK(text_in(table, 25) ==
+        "first  second  aaaaaaaaaa\n"
+        "1           1           2\n"
+        "1           2           4\n"
+        "\n"
+        "first  second  bbbbbbbbbb\n"
+        "1           1           3\n"
+        "1           2           5\n");
 }
 
 TEST_CASE("table: what follows below begins with the columns that tell the rows apart") {

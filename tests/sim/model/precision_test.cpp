@@ -53,6 +53,16 @@ TEST_CASE("a Hugging Face id that ends in a format is the shipped model in that 
   CHECK_THROWS_WITH_AS(named("foo/bar-FP8"), doctest::Contains("download its config.json"), ConfigError);
 }
 
+TEST_CASE("a config that is named after a format and has none is said to be of 16 bit") {
+  const ModelSpec model = from_text(kSmall + ", _name_or_path: Small-FP8}"),
+                  plain = from_text(kSmall + ", _name_or_path: Small}");
+  CHECK(model.precision.weights == Dtype::kBf16);
+  REQUIRE(!model.assumptions.empty());
+  CHECK(model.assumptions.back() ==
+        "its name ends in '-FP8', but it has no quantization_config: its weights have 16 bit");
+  CHECK(plain.assumptions.empty());
+}
+
 TEST_CASE("a format sets what engines run with it") {
   const ModelSpec model = from_text(kSmall + "}");
   CHECK(parsed(model, "{weights: fp8}").activations == Dtype::kFp8);

@@ -7,6 +7,7 @@
 #include "sim/plan/power.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/steady_load.h"
+#include "sim/plan/token_bill.h"
 #include "sim/plan/usual_lengths.h"
 
 using namespace roofcast;
@@ -55,6 +56,7 @@ TEST_CASE("estimate: the prompts of a batch pass the front end and the GPU one a
   const Estimate hidden = estimate(d, kBatch);
   CHECK(hidden.prefill.time > Seconds(100e-3));
   CHECK(hidden.ttft.base() == doctest::Approx(5e-3 + 2e-3 + hidden.prefill.time.base()));
+  CHECK(hidden.front_end.base() == doctest::Approx(5e-3 + 2e-3));
   // 200 ms a prompt: the GPU waits for each, and computes the last one after all have come.
   d->engine.host.request_time = Seconds(199e-3);
   const Estimate late = estimate(d, kBatch);
@@ -201,6 +203,21 @@ TEST_CASE("estimate: a cached token costs something, and no more than one that i
       CHECK(e.cost.usd_per_million_cached_input_tokens <= e.cost.usd_per_million_input_tokens);
     }
   }
+}
+
+TEST_CASE("estimate: cached tokens do not pay for another kernel of the prompt's own tokens") {
+  // GLM-5's indexer chooses 2048 tokens. A prompt of 1025 after as many cached ones sees 2050, and runs the kernel of
+  // chosen tokens; so does one of 2048 after one. What that costs the prompt is not a cached token's.
+  const auto d = read_scenario(parse_config_text("{model: glm-5, gpu: h200-sxm, engine: vllm, parallelism: {tp: 8}, "
+                                                 "precision: fp8}",
+                                                 "test.yaml"),
+                               Fidelity::kCalibrated)
+                     .deployment;
+  StepModel model(d);
+  const auto seconds = [&](int prompt) { return cached_token_seconds(model, prompt); };
+  CHECK(seconds(2048) == doctest::Approx(seconds(2049)).epsilon(0.02));
+  CHECK(seconds(1025) < 1.2 * seconds(2049));
+  CHECK(seconds(1023) == doctest::Approx(seconds(1024)).epsilon(0.02));
 }
 
 TEST_CASE("estimate: a context is held against the memory, as a prompt of that length is") {

@@ -84,3 +84,18 @@ TEST_CASE("a ladder needs a workload") {
   CHECK_THROWS_AS(climb(parse_config_text("model: llama-2-13b\ngpu: h100-sxm\n", "test.yaml"), Fidelity::kIdeal, {}),
                   ConfigError);
 }
+
+TEST_CASE("a rung's prices: all of the bill over all tokens, and output's part of it over output") {
+  const Ladder l = ladder();
+  for (const Rung& r : l.rungs) {
+    CAPTURE(r.name);
+    if (r.simulated) continue;
+    // one request at a time of 512 + 128 tokens on 2.29 USD/h or so: the same bill, asked of time
+    const double of_request = r.usd_per_million_total_tokens * (512 + 128) / 1e6;
+    CHECK(r.usd_per_million_output_tokens * 128 / 1e6 < of_request);
+    CHECK(of_request / r.latency.base() ==
+          doctest::Approx(l.rungs.front().usd_per_million_total_tokens * 640 / 1e6 / l.rungs.front().latency.base()));
+  }
+  const Rung &kv = rung(l, "KV cache"), &half = rung(l, "16 bit");
+  CHECK(kv.cost_gain == doctest::Approx(half.usd_per_million_total_tokens / kv.usd_per_million_total_tokens));
+}

@@ -129,6 +129,34 @@ TEST_CASE("support: number formats by engine, release and GPU") {
   CHECK(has(on("llama-cpp", "h100-sxm", "{kv_cache: fp8}"), "q8_0"));
 }
 
+TEST_CASE("support: block fp8 is shared in whole blocks of 128") {
+  const auto of = [](const std::string& engine, const std::string& model, const std::string& parallelism) {
+    return refusal(
+        fmt::format("{{model: {}, gpu: h200-sxm, engine: {}, parallelism: {{{}}}}}", model, engine, parallelism));
+  };
+  const std::string large = "Qwen/Qwen3-235B-A22B-FP8", small = "Qwen/Qwen3-30B-A3B-FP8";
+  for (const char* engine : {"vllm", "sglang", "trtllm"}) {
+    CAPTURE(engine);
+    // Experts 1536 wide: 192 = 1.5 blocks on each of 8 GPUs, 384 = 3 blocks on each of 4.
+    CHECK(
+        has(of(engine, large, "tp: 8"),
+            ": the width of the experts is 1536, 192 on a GPU; what loads: ep 8, which keeps experts whole, or tp 4"));
+    CHECK(of(engine, large, "tp: 4") == "");
+    CHECK(of(engine, large, "tp: 8, ep: 8") == "");
+    CHECK(has(of(engine, large, "tp: 1, attention_dp: 8, ep: 1"), "192 on a GPU; what loads: ep 8"));
+    CHECK(has(of(engine, "minimax-m2.5", "tp: 8"), "1536, 192 on a GPU"));
+    CHECK(has(of(engine, small, "tp: 4"), "768, 192 on a GPU"));
+    CHECK(of(engine, small, "tp: 2") == "");
+  }
+  // Outside the experts: 25600 / 16 = 1600 = 12.5 blocks; 18432 / 32 = 576 = 4.5 blocks.
+  CHECK(has(of("vllm", "Qwen/Qwen3-32B-FP8", "tp: 16"), "the feed-forward is 25600, 1600 on a GPU; what loads: tp 8"));
+  CHECK(has(of("sglang", "deepseek-v3", "tp: 32, ep: 32"), "18432, 576 on a GPU; what loads: tp 16 with ep 16"));
+  CHECK(of("vllm", "deepseek-v3", "tp: 16") == "");
+  // One scale for a matrix or a channel has no blocks, nor has a format of 16 bit.
+  CHECK(of("vllm", "qwen3-235b-a22b", "tp: 8") == "");
+  CHECK(refusal("{model: qwen3-235b-a22b, gpu: h200-sxm, engine: vllm, parallelism: {tp: 8}, precision: fp8}") == "");
+}
+
 TEST_CASE("support: trees of drafts") {
   const auto with = [](const char* engine, const char* speculation) {
     return refusal(
