@@ -36,10 +36,10 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   return named || own ? 4.0 : 30.0;
 }
 
-/// Chunked forms: convolution, gates, norms, chunk states, scan, output are twelve kernels of Triton; around each Python
-/// checks, reshapes and copies, gathers and scatters states. All of it is some 72 calls of the host, as first tokens at
-/// light load say: those of Qwen3.5-397B under SGLang, 45 such layers, take 173 ms on B300 (median of 14 runs), 174 by
-/// this count. Twelve of Triton's launches alone (49 us each with many arguments,
+/// Chunked forms: convolution, gates, norms, chunk states, scan, output are twelve kernels of Triton; around each
+/// Python checks, reshapes and copies, gathers and scatters states. All of it is some 72 calls of the host, as first
+/// tokens at light load say: those of Qwen3.5-397B under SGLang, 45 such layers, take 173 ms on B300 (median of 14
+/// runs), 174 by this count. Twelve of Triton's launches alone (49 us each with many arguments,
 /// github.com/triton-lang/triton/pull/3638) fall 40 % short there, and 16 % on B200. Mamba-1's scan is one kernel of
 /// CUDA, a short convolution is nothing but itself between two gates.
 double state_prefill_launches(const StateMixer& mixer) {
@@ -87,7 +87,11 @@ double share_without_aiter(const Work& work, const Machine& m) {
 Cost with_aiter(const Work& work, const Machine& m) {
   return std::visit(
       Overloaded{[&](const GemmShape& w) { return gemm(w, m); }, [&](const MoeShape& w) { return moe_experts(w, m); },
-                 [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m, w.chain); },
+                 [&](const ElementwiseWork& w) {
+                   Cost cost = elementwise(w.bytes, w.indexing, w.launches, m, w.chain);
+                   cost.flops = Flops(0);
+                   return cost;
+                 },
                  [&](const PrefillWork& w) { return attention_prefill(w.shape, w.heads, m); },
                  [&](const DecodeWork& w) { return attention_decode(w.shape, w.heads, m); },
                  [&](const LatentPrefillWork& w) { return latent_prefill(w.shape, w.heads, m); },
