@@ -15,7 +15,7 @@ namespace roofcast::reports {
 namespace {
 
 /// What the simulation asks for, and an estimate mostly does not, or what binds at some lengths alone.
-constexpr std::array<std::string_view, 28> kOfSimulation{
+constexpr std::array<std::string_view, 30> kOfSimulation{
     "policy",
     "max_queue",
     "seed",
@@ -30,6 +30,8 @@ constexpr std::array<std::string_view, 28> kOfSimulation{
     "engine.victim",
     "engine.attention_kernel",
     "engine.fused_elementwise",
+    "engine.merged_projections",
+    "engine.copied_cache",
     "engine.watermark",
     "engine.chunked_prefill",
     "engine.stream_interval",

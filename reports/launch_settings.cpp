@@ -120,6 +120,8 @@ constexpr std::array kSettings{
     Setting{"fused_all_reduce", [](const EngineSpec& e) { return text_of(e.fused_all_reduce); }},
     Setting{"compiled_quantization", [](const EngineSpec& e) { return text_of(e.compiled_quantization); }},
     Setting{"fused_elementwise", [](const EngineSpec& e) { return text_of(e.fused_elementwise); }},
+    Setting{"merged_projections", [](const EngineSpec& e) { return text_of(e.merged_projections); }},
+    Setting{"copied_cache", [](const EngineSpec& e) { return text_of(e.copied_cache); }},
     Setting{"expert_exchange",
             [](const EngineSpec& e) {
               return word_of(e.expert_exchange, {"all_gather", "all_to_all"});

@@ -1,9 +1,7 @@
 #include "sim/model/operator_list.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
 
 namespace roofcast {
 namespace {
@@ -26,7 +24,7 @@ bool same(const GemmShape& a, const GemmShape& b) {
          a.output_bytes == b.output_bytes && a.row_scales == b.row_scales && same(a.weight_scales, b.weight_scales);
 }
 bool same(const ElementwiseWork& a, const ElementwiseWork& b) {
-  return a.bytes == b.bytes && a.flops == b.flops && a.launches == b.launches && a.chain == b.chain;
+  return a.bytes == b.bytes && a.indexing == b.indexing && a.launches == b.launches && a.chain == b.chain;
 }
 bool same(const CollectiveWork& a, const CollectiveWork& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms &&
@@ -63,33 +61,56 @@ bool same_work(const Work& a, const Work& b) {
       a);
 }
 
-/// What the modules of Hugging Face Transformers take over one fused kernel where PyTorch runs them operation by
-/// operation: kernels, and bytes through memory. Bytes of a value of 16 bit, in models/llama/modeling_llama.py:
-///   LlamaRMSNorm: to fp32 6, square 8, mean 4, add and rsqrt of a row 0, mul 8, to 16 bit 6, mul 4: 36; fused 4
-///   the residual's sum before it: 6; fused with the norm 8 in all
-///   apply_rotary_pos_emb: neg of a half 2, cat 4, mul 4, mul 4, add 6: 20, of queries and of keys apart; fused 4
+/// Time of a value that a kernel of PyTorch finds by its index, where operands are broadcast, transposed or of two
+/// types: some fifty instructions, as operations in fp32 (two an instruction). Of three operands in three dimensions: a
+/// division by multiplication, a remainder and an offset for each (ATen/cuda/detail/IntegerDivider.cuh and
+/// OffsetCalculator.cuh: 8 a dimension), addresses and bounds of each operand, conversions, the operation
+/// (ATen/native/cuda/CUDALoops.cuh, elementwise_kernel and unrolled_elementwise_kernel). On an H200 that is 3.0 ps;
+/// 2.7 to 3.3 were measured of such kernels, and 1.9 where one streams 8 bytes.
+constexpr double kIndexOperations = 100.0;
+/// torch.cat divides by each dimension in integers, some 20 instructions each (ATen/native/cuda/Shape.cu,
+/// CatArrIndexToOffset): twice as long.
+constexpr double kCopyOperations = 2.0 * kIndexOperations;
+
+/// What the modules of Hugging Face Transformers take in place of one fused kernel where PyTorch runs them operation by
+/// operation, in models/llama/modeling_llama.py. Kernels that stream, and those that find values by their index, each
+/// with its bytes of a value of 16 bit:
+///   LlamaRMSNorm: square 8, mean 4, add and rsqrt of a row 0, to 16 bit 6: 18; by index to fp32 6, mul of a row's
+///     factor 8, mul of weights 4: 18
+///   the residual's sum before it: 6; fused with the norm 8 in all; LayerNorm of PyTorch: 4
+///   apply_rotary_pos_emb by index: neg of a half 2, cat 4, mul 4, mul 4, add 6: 20, of queries and keys apart; fused 4
 ///   LlamaMLP: silu 4, mul 6: 10; fused 6
+struct Kernels {
+  double launches = 0, bytes = 0;
+};
 struct Unfused {
-  std::string_view operation;
-  double kernels, bytes;
+  double fused_bytes;
+  Kernels streams, by_index;
+  double operations;  ///< of the latter's indices, for a value
 };
-constexpr std::array kUnfused{
-    Unfused{"norm", 9, 42.0 / 8.0},
-    Unfused{"qk_norm", 16, 36.0 / 4.0},
-    Unfused{"rotary", 10, 20.0 / 4.0},
-    Unfused{"activation", 2, 10.0 / 6.0},
-    Unfused{"shared_activation", 2, 10.0 / 6.0},
-};
+Unfused unfused(Module which) {
+  switch (which) {
+    case Module::kRmsNorm:
+      return {8, {6, 24}, {3, 18}, 3 * kIndexOperations};
+    case Module::kLayerNorm:
+      return {8, {2, 10}, {}, 0};
+    case Module::kQueryKeyNorms:
+      return {4, {10, 18}, {6, 18}, 3 * kIndexOperations};
+    case Module::kRotary:
+      return {4, {}, {10, 20}, 3.5 * kIndexOperations + kCopyOperations};
+    case Module::kGatedActivation:
+      return {6, {2, 10}, {}, 0};
+  }
+  SIM_CHECK(false, "a module");
+  return {};
+}
 
 }  // namespace
 
+Flops indexed_copy(double values) { return Flops(values * kCopyOperations); }
+
 void OperatorList::add(const std::string& name, double count, Work work) {
   if (count <= 0) return;
-  if (auto* elementwise = std::get_if<ElementwiseWork>(&work); elementwise != nullptr && !context_.fused_elementwise) {
-    const auto is_it = [&](const Unfused& u) { return u.operation == name; };
-    if (const auto it = std::find_if(kUnfused.begin(), kUnfused.end(), is_it); it != kUnfused.end())
-      elementwise->launches *= it->kernels, elementwise->bytes *= it->bytes;
-  }
   for (Operator& known : list_) {
     if (known.name == name && known.stage == stage_ && same_work(known.work, work)) {
       known.count += count;
@@ -101,6 +122,19 @@ void OperatorList::add(const std::string& name, double count, Work work) {
 
 void OperatorList::stream(const std::string& name, double count, double bytes, double launches) {
   add(name, count, ElementwiseWork{Bytes(bytes), Flops(0), launches});
+}
+
+void OperatorList::add_module(Module which, const std::string& name, double count, double bytes, double launches) {
+  if (context_.fused_elementwise) return stream(name, count, bytes, launches);
+  const Unfused kernels = unfused(which);
+  const double values = bytes / kernels.fused_bytes;
+  if (kernels.streams.launches > 0)
+    stream(name, count, values * kernels.streams.bytes, launches * kernels.streams.launches);
+  if (kernels.by_index.launches > 0)
+    add(name + "_by_index", count,
+        ElementwiseWork{.bytes = Bytes(values * kernels.by_index.bytes),
+                        .indexing = Flops(values * kernels.operations),
+                        .launches = launches * kernels.by_index.launches});
 }
 
 void OperatorList::exchange(Collective kind, const std::string& name, double count, double bytes, int gpus) {

@@ -92,8 +92,9 @@ void TokenPass::layer(const LayerKind& kind) {
   const double widths = kind.streams > 1 ? 3.0 * kind.streams + 2.0 : 3.0 + quantized_width(kind);
   const double fused = fuses(kind) ? reduces_mixer(kind) + reduces_feed_forward(kind) : 0.0;
   enter(kind, Stage::kEntry);
-  list_.stream("norm", count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kHalf,
-               kind.streams > 1 ? 2.0 : 1.0);
+  list_.add_module(kind.norm_bias ? Module::kLayerNorm : Module::kRmsNorm, "norm",
+                   count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kHalf,
+                   kind.streams > 1 ? 2.0 : 1.0);
   projections(kind);
   enter(kind, Stage::kEntry);
   model_of(kind.mixer)->add_token_operators(list_, count, tokens_);
@@ -138,7 +139,9 @@ void TokenPass::projections(const LayerKind& kind) {
     enter(kind, matrix.stage);
     if (matrix.role == WeightRole::kFloat32) list_.stream("router_cast", kind.count, tokens_ * matrix.k * 6.0);
     const bool quantize = matrix.input != ProductInput::kEarlier && !comes_in_nvfp4(kind, matrix);
-    list_.product(matrix.name, kind.count, tokens_, matrix.k, matrix.n, matrix.role, quantize);
+    const bool whole = context_.merged_projections || matrix.merges.empty();
+    for (const double columns : whole ? std::vector{matrix.n} : matrix.merges)
+      list_.product(matrix.name, kind.count, tokens_, matrix.k, columns, matrix.role, quantize);
   }
 }
 
@@ -164,7 +167,8 @@ constexpr double kSortLaunches = 20;
 /// Sampling reads the logits in fp32: conversion, softmax in two passes, the choice.
 void TokenPass::head() {
   const double rows = tokens_;
-  list_.stream("norm", model_.final_norms, tokens_ * model_.hidden * 4.0 * kHalf);
+  list_.add_module(model_.layers.back().norm_bias ? Module::kLayerNorm : Module::kRmsNorm, "norm", model_.final_norms,
+                   tokens_ * model_.hidden * 4.0 * kHalf);
   if (model_.encoder_only) return;
   const double columns = std::max(1.0, model_.vocabulary / sharding_.tp);
   if (model_.embedding_dim != model_.hidden) {

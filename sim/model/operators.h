@@ -23,7 +23,7 @@ namespace roofcast {
 
 struct ElementwiseWork {
   Bytes bytes{};
-  Flops flops{};
+  Flops indexing{};  ///< time of finding single values in memory, as operations in fp32; not counted as the model's
   double launches = 1;
   double chain = 0;  ///< as in hw/kernels/elementwise.h
 };
@@ -92,7 +92,9 @@ struct OperatorSettings {
   bool fp8_latent_prompts = false;     ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
   bool own_all_reduce = true;          ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
   bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
-  bool fused_elementwise = true;  ///< a norm, a rotation, an activation are a kernel each; false: PyTorch's several
+  bool fused_elementwise = true;   ///< a norm, a rotation, an activation are a kernel each; false: PyTorch's several
+  bool merged_projections = true;  ///< queries, keys and values are one product, and so are gate and up
+  bool copied_cache = false;       ///< every step copies the keys and values of a layer to longer tensors (torch.cat)
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };
 

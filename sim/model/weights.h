@@ -37,8 +37,9 @@ struct WeightMatrix {
   double copies = 1;  ///< on the GPU: number of local experts
   double used = 1;    ///< by one token: top_k
   ProductInput input = ProductInput::kAnything;
-  bool projection = true;       ///< every token of a step passes it as one GEMM; else it is priced elsewhere
-  Stage stage = Stage::kEntry;  ///< of a layer with routed experts
+  bool projection = true;        ///< every token of a step passes it as one GEMM; else it is priced elsewhere
+  Stage stage = Stage::kEntry;   ///< of a layer with routed experts
+  std::vector<double> merges{};  ///< columns of the checkpoint's matrices that it holds; empty: it is one of them
 };
 
 struct LayerWeights {

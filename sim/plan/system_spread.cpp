@@ -26,7 +26,7 @@ struct Uncertainty {
     double ttft = 0, tpot = 0;
   };
   SystemSpread recipe;
-  Deviation host, release, another_vendor;
+  Deviation host, launches, release, another_vendor;
   LogSpread power;
 };
 
@@ -52,7 +52,7 @@ Uncertainty read_uncertainty() {
   u.power = parse_spread(in, "power");
   ConfigReader unknown = in.child("unknown");
   u.recipe = parse_spreads(unknown.child("recipe"));
-  for (const auto& [key, to] : {std::pair{"host", &u.host}, {"release", &u.release}}) {
+  for (const auto& [key, to] : {std::pair{"host", &u.host}, {"launches", &u.launches}, {"release", &u.release}}) {
     ConfigReader one = unknown.child(key);
     *to = {one.number("ttft", {0, 5}), one.number("tpot", {0, 5})};
     one.finish();
@@ -103,6 +103,7 @@ SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSprea
   const Uncertainty& u = uncertainty();
   SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
   widen(spread, launch_stated(d.recipe) ? SystemSpread{} : launch);
+  if (!d.engine.graphs.enabled && d.roofline() == nullptr) widen(spread, normal(u.launches));
   if (d.engine.beyond_known) widen(spread, normal(u.release));
   if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
   return spread;

@@ -25,8 +25,8 @@ struct LogSpread {
 };
 
 /// From configs/uncertainty/serving.yaml: by the regime, wider where no recipe says how the engine is launched (none is
-/// named, or one of a stock server), where the engine is newer than what is known, and where the kernels were measured
-/// on a GPU of another vendor. Nothing for the ideal roofline.
+/// named, or one of a stock server), where decode is launched kernel by kernel, where the engine is newer than what is known, and where the
+/// kernels were measured on a GPU of another vendor. Nothing for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };

@@ -194,6 +194,8 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.fused_all_reduce = in.boolean("fused_all_reduce", e.fused_all_reduce);
   e.compiled_quantization = in.boolean("compiled_quantization", e.compiled_quantization);
   e.fused_elementwise = in.boolean("fused_elementwise", e.fused_elementwise);
+  e.merged_projections = in.boolean("merged_projections", e.merged_projections);
+  e.copied_cache = in.boolean("copied_cache", e.copied_cache);
   e.expert_exchange = static_cast<ExpertExchange>(in.choice("expert_exchange", kExchanges, 0));
   static constexpr std::array<std::string_view, 4> kOverlaps{"none", "single_batch", "two_batch", "dual_batch"};
   e.expert_overlap = static_cast<ExpertOverlap>(in.choice("expert_overlap", kOverlaps, 0));

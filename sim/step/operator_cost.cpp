@@ -87,7 +87,11 @@ double share_without_aiter(const Work& work, const Machine& m) {
 Cost with_aiter(const Work& work, const Machine& m) {
   return std::visit(
       Overloaded{[&](const GemmShape& w) { return gemm(w, m); }, [&](const MoeShape& w) { return moe_experts(w, m); },
-                 [&](const ElementwiseWork& w) { return elementwise(w.bytes, w.flops, w.launches, m, w.chain); },
+                 [&](const ElementwiseWork& w) {
+                   Cost cost = elementwise(w.bytes, w.indexing, w.launches, m, w.chain);
+                   cost.flops = Flops(0);
+                   return cost;
+                 },
                  [&](const PrefillWork& w) { return attention_prefill(w.shape, w.heads, m); },
                  [&](const DecodeWork& w) { return attention_decode(w.shape, w.heads, m); },
                  [&](const LatentPrefillWork& w) { return latent_prefill(w.shape, w.heads, m); },

@@ -49,6 +49,10 @@ std::vector<TiledHeads> tiled_heads(const Deployment& d) {
   return out;
 }
 
+/// LLM.int8() needs the number of a product's outlier columns before it can start the rest of the product
+/// (bitsandbytes, MatMul8bitLt.forward): the host waits for the GPU and then the GPU for the host, a product at a time.
+bool waits_in_products(const Deployment& d) { return d.precision.outlier_fraction > 0; }
+
 /// Share of the attending layers that have routed experts.
 double routed_share(const ModelSpec& model) {
   double all = 0, routed = 0;
@@ -119,6 +123,7 @@ StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
   if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;
+  if (waits_in_products(*deployment)) total.sum.seconds += total.host.launching(total.sum.launches);
   return total;
 }
 

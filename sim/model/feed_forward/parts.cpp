@@ -12,7 +12,8 @@ void add_block_weights(LayerWeights& out, const std::string& prefix, const Dense
                           .k = hidden,
                           .n = columns,
                           .input = block.gated ? ProductInput::kNorm : ProductInput::kAnything,
-                          .stage = Stage::kShared});
+                          .stage = Stage::kShared,
+                          .merges = block.gated ? std::vector{width, width} : std::vector<double>{}});
   out.matrices.push_back({.name = prefix + "down_proj", .k = width, .n = hidden, .stage = Stage::kShared});
   if (block.bias) out.vectors += columns + hidden;
 }
@@ -21,7 +22,9 @@ void add_activation(OperatorList& list, const std::string& name, const DenseFeed
                     double tokens, double written) {
   constexpr double kHalf = 2.0;  // bytes of a 16-bit value
   const double values = (block.gated ? 2.0 : 1.0) + written;
-  list.stream(name, count, tokens * block.inter / list.context().sharding.tp * values * kHalf);
+  const double bytes = tokens * block.inter / list.context().sharding.tp * values * kHalf;
+  if (block.gated) return list.add_module(Module::kGatedActivation, name, count, bytes);
+  list.stream(name, count, bytes);
 }
 
 }  // namespace roofcast

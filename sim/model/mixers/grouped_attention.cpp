@@ -70,11 +70,19 @@ class GroupedModel final : public MixerModel {
   double cached_columns(const Sharding& s) const {
     return kv_heads_of(a_.kv_heads, s) * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
   }
+  /// Of queries, keys and values; empty where queries are alone.
+  std::vector<double> merged_columns(double queries, const Sharding& s) const {
+    if (!a_.owns_cache) return {};
+    std::vector<double> columns{queries, kv_heads_of(a_.kv_heads, s) * a_.head_dim};
+    if (a_.value_projection) columns.push_back(kv_heads_of(a_.kv_heads, s) * a_.value_dim);
+    return columns;
+  }
   /// Columns of key biases that the model lacks.
   double missing_biases(const Sharding& s) const {
     return a_.key_bias ? 0.0 : kv_heads_of(a_.kv_heads, s) * a_.head_dim;
   }
   void add_cross_weights(LayerWeights& out, double hidden, const Sharding& s) const;
+  void add_cache_copy(OperatorList& list, double count, double rows, double tokens, double context) const;
   static void add_two_decodes(OperatorList& list, double count, DecodeShape shape, const AttentionHeads& heads);
   double visible_window(double context) const;
   AttentionHeads heads_on_gpu(const OperatorContext& c, double context) const;
@@ -99,13 +107,14 @@ void GroupedModel::check_sharding(const std::string& model, int tp, const Mark& 
 /// qkv: hidden -> heads d_k [twice when gated] + kv_heads (d_k + d_v); o: heads d_v -> hidden.
 void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding& s) const {
   const double heads = heads_of(a_.heads, s);
-  double columns = heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0);
-  if (a_.owns_cache) columns += cached_columns(s);
+  const double queries = heads * a_.head_dim * (a_.output_gate ? 2.0 : 1.0);
+  const double columns = queries + (a_.owns_cache ? cached_columns(s) : 0.0);
   out.matrices.push_back({.name = "qkv_proj",
                           .k = a_.input_dim > 0 ? a_.input_dim : hidden,
                           .n = columns,
                           .role = WeightRole::kMixer,
-                          .input = ProductInput::kNorm});
+                          .input = ProductInput::kNorm,
+                          .merges = merged_columns(queries, s)});
   out.matrices.push_back({.name = "o_proj",
                           .k = heads * a_.value_dim,
                           .n = hidden,
@@ -157,9 +166,24 @@ void GroupedModel::add_prefill(OperatorList& list, double count, const PrefillSh
     shape.context_before = 0;
   }
   list.add("attention", count, PrefillWork{shape, heads_on_gpu(c, shape.context_before + shape.query_len)});
+  if (!a_.both_ways) add_cache_copy(list, count, shape.batch, shape.query_len, shape.context_before + shape.query_len);
   indexer().add_prefill(list, count, shape, 1.0);
   const double before = a_.window > 0 ? std::min(a_.window, shape.context_before) : shape.context_before;
   add_context_gather(list, count, shape.batch * before * token_bytes(c.precision, c.sharding));
+}
+
+/// torch.cat of what is cached and of new tokens, for keys and for values: both are read and written whole
+/// (transformers/cache_utils.py, DynamicLayer and DynamicSlidingWindowLayer: the latter keeps the window). Where
+/// several tokens are new they lie transposed, and their values are copied one by one.
+void GroupedModel::add_cache_copy(OperatorList& list, double count, double rows, double tokens, double context) const {
+  const OperatorContext& c = list.context();
+  if (!c.copied_cache || !a_.owns_cache) return;
+  const double kept = a_.window > 0 ? std::min(a_.window + tokens, context) : context;
+  const double values = kv_heads_of(a_.kv_heads, c.sharding) * (a_.head_dim + a_.value_dim);
+  list.add("cache_copy", count,
+           ElementwiseWork{.bytes = Bytes(2.0 * rows * kept * token_bytes(c.precision, c.sharding)),
+                           .indexing = tokens > 1 ? indexed_copy(rows * kept * values) : Flops(0),
+                           .launches = 2.0});
 }
 
 LayerCache GroupedModel::cache(const Precision& p, const Sharding& s) const {
@@ -177,6 +201,7 @@ void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShap
   add_context_exchange(list, count, shape.batch * shape.query_len, heads.heads, a_.head_dim, a_.value_dim);
   heads.heads *= s.dcp;
   heads.window /= s.dcp;
+  if (!a_.both_ways) add_cache_copy(list, count, shape.batch, shape.query_len, shape.mean_context);
   if (a_.encoded_dim > 0) return add_two_decodes(list, count, shape, heads);
   list.add("attention", count, DecodeWork{shape, heads});
   indexer().add_decode(list, count, shape, 1.0);
@@ -209,9 +234,10 @@ void GroupedModel::add_token_operators(OperatorList& list, double count, double 
   // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), and both are normed. torch.compile does not
   // fuse these kernels, because their rows differ in width.
   const bool apart = a_.qk_norm_over_heads && s.tp > 1;
-  if (a_.qk_norm) list.stream("qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
+  if (a_.qk_norm)
+    list.add_module(Module::kQueryKeyNorms, "qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
   if (a_.qk_norm && apart) list.exchange(Collective::kAllReduce, "qk_norm_all_reduce", count, tokens * 8.0, s.tp);
-  if (a_.rotary && !list.context().rotary_in_attention) list.stream("rotary", count, rotated);
+  if (a_.rotary && !list.context().rotary_in_attention) list.add_module(Module::kRotary, "rotary", count, rotated);
   if (a_.encoded_dim > 0)
     list.exchange(Collective::kAllReduce, "all_reduce", count, tokens * list.context().model->hidden * kHalf, s.tp);
   indexer().add_token_operators(list, count, tokens);

@@ -150,7 +150,8 @@ void LatentModel::add_token_operators(OperatorList& list, double count, double t
   const double heads = heads_of(a_.heads, list.context().sharding);
   list.stream("latent_norm", count, tokens * (a_.query_rank + (a_.owns_cache ? a_.latent_dim : 0.0)) * 2.0 * kHalf);
   if (a_.rope_dim > 0 && !list.context().rotary_in_attention) {
-    list.stream("rotary", count, tokens * (heads + (a_.owns_cache ? 1 : 0)) * a_.rope_dim * 2.0 * kHalf);
+    list.add_module(Module::kRotary, "rotary", count,
+                    tokens * (heads + (a_.owns_cache ? 1 : 0)) * a_.rope_dim * 2.0 * kHalf);
   }
   indexer().add_token_operators(list, count, tokens);
   if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);

@@ -1,6 +1,8 @@
 #include "sim/model/operators.h"
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "hw/gpu_spec.h"
 #include "models.h"
@@ -209,21 +211,101 @@ TEST_CASE("dynamic fp8 activations are quantized before each product, static one
   CHECK(count_of(token_operators(context, 10), "quantize") == 0);
 }
 
-TEST_CASE("operations that PyTorch runs one by one: more kernels, more bytes") {
+TEST_CASE("operations that PyTorch runs one by one: more kernels, more bytes, values found by index") {
   const ModelSpec model = shipped("llama-3.1-8b");
   OperatorContext context = context_of(model);
   const auto work = [&](const char* name) {
     return std::get<ElementwiseWork>(find(token_operators(context, 10), name).work);
   };
   CHECK(work("norm").launches == 1);
+  CHECK(count_of(token_operators(context, 10), "norm_by_index") == 0);
   context.fused_elementwise = false;
   // A value of 16 bit: the norm 36 bytes and the sum before it 6, where one kernel moves 8; silu and product 10 for 6.
-  CHECK(work("norm").launches == 9);
-  CHECK(work("norm").bytes.base() == doctest::Approx(10 * 4096 * 42.0));
-  CHECK(work("rotary").launches == 10);
-  CHECK(work("rotary").bytes.base() == doctest::Approx(10 * (32 + 8) * 128 * 20.0));
+  CHECK(work("norm").launches + work("norm_by_index").launches == 9);
+  CHECK(work("norm").bytes.base() + work("norm_by_index").bytes.base() == doctest::Approx(10 * 4096 * 42.0));
+  CHECK(work("norm").indexing.base() == 0);
+  CHECK(work("rotary_by_index").launches == 10);
+  CHECK(work("rotary_by_index").bytes.base() == doctest::Approx(10 * (32 + 8) * 128 * 20.0));
   CHECK(work("activation").launches == 2);
   CHECK(work("activation").bytes.base() == doctest::Approx(10 * 14336 * 10.0));
+  // PyTorch has a LayerNorm, and an activation without a gate, of one kernel: 4 bytes a value, and the sum before.
+  const ModelSpec plain = shipped("opt-13b");
+  OperatorContext other = context_of(plain);
+  other.fused_elementwise = false;
+  const auto operators = token_operators(other, 10);
+  CHECK(std::get<ElementwiseWork>(find(operators, "norm").work).launches == 2);
+  CHECK(std::get<ElementwiseWork>(find(operators, "norm").work).bytes.base() == doctest::Approx(10 * 5120 * 10.0));
+  CHECK(std::get<ElementwiseWork>(find(operators, "activation").work).launches == 1);
+  // Three kernels find each of 10 x 4096 values; of a rotation five and a half, one of which, torch.cat, takes twice.
+  const double value = work("norm_by_index").indexing.base() / (3 * 10 * 4096);
+  CHECK(work("rotary_by_index").indexing.base() == doctest::Approx(5.5 * value * 10 * (32 + 8) * 128));
+}
+
+TEST_CASE("PyTorch's modules one by one: the kernels that a profile of Transformers shows") {
+  // Of a layer: 2 norms of 9, rotation 10, activation 2, products 7, copies of keys and values 2, attention 1: 40; two
+  // norms of 8 more where queries and keys are normed.
+  for (const auto& [name, layers, kernels] : {std::tuple{"llama-3.1-8b", 32, 40}, {"qwen3-4b", 36, 56}}) {
+    CAPTURE(name);
+    const ModelSpec model = shipped(name);
+    OperatorContext context = context_of(model);
+    context.fused_elementwise = context.merged_projections = false;
+    context.copied_cache = true;
+    double launches = 0;
+    const auto add = [&](const std::vector<Operator>& operators) {
+      for (const Operator& op : operators) {
+        const auto* streams = std::get_if<ElementwiseWork>(&op.work);
+        launches += op.count * (streams != nullptr ? streams->launches : 1.0);
+      }
+    };
+    add(token_operators(context, 8));
+    add(decode_mixing(context, {.batch = 8, .mean_context = 512, .max_context = 512}));
+    CHECK(launches == layers * kernels + 1);  // and the embedding
+  }
+}
+
+TEST_CASE("projections apart are the same weights in more products") {
+  const ModelSpec model = shipped("llama-3.1-8b");
+  OperatorContext context = context_of(model);
+  const auto merged = token_operators(context, 64);
+  context.merged_projections = false;
+  const auto apart = token_operators(context, 64);
+  CHECK(product_flops(apart) == product_flops(merged));
+  CHECK(count_of(merged, "qkv_proj") == 32);
+  CHECK(count_of(apart, "qkv_proj") == 3 * 32);
+  CHECK(count_of(apart, "gate_up_proj") == 2 * 32);
+  CHECK(count_of(apart, "o_proj") == 32);
+  // A layer without keys of its own has queries alone.
+  const ModelSpec shared = shipped("gemma-3n");
+  OperatorContext other = context_of(shared);
+  const double before = product_flops(token_operators(other, 64));
+  other.merged_projections = false;
+  CHECK(product_flops(token_operators(other, 64)) == doctest::Approx(before));
+}
+
+TEST_CASE("a cache grown by torch.cat is read and written whole") {
+  const ModelSpec model = shipped("llama-3.1-8b");
+  OperatorContext context = context_of(model);
+  const DecodeShape step{.batch = 4, .mean_context = 1000, .max_context = 1000};
+  CHECK(count_of(decode_mixing(context, step), "cache_copy") == 0);
+  context.copied_cache = true;
+  const auto copy = std::get<ElementwiseWork>(find(decode_mixing(context, step), "cache_copy").work);
+  // Keys and values of 8 heads of 128 in 16 bit: 4 x 1000 x 4096 bytes, twice.
+  CHECK(copy.bytes.base() == 2 * 4 * 1000 * 2 * 8 * 128 * 2.0);
+  CHECK(copy.launches == 2);
+  CHECK(copy.indexing.base() == 0);
+  const auto prompts =
+      std::get<ElementwiseWork>(find(prefill_mixing(context, {.batch = 4, .query_len = 1000}), "cache_copy").work);
+  CHECK(prompts.bytes.base() == copy.bytes.base());
+  CHECK(prompts.indexing.base() > 0);
+  // A window of 1024 among 3,000 tokens: it and the new token.
+  const ModelSpec windowed = shipped("gemma-3-27b");
+  OperatorContext other = context_of(windowed);
+  other.copied_cache = true;
+  double least = 1e30;
+  for (const Operator& op : decode_mixing(other, {.batch = 1, .mean_context = 3000, .max_context = 3000})) {
+    if (op.name == "cache_copy") least = std::min(least, std::get<ElementwiseWork>(op.work).bytes.base());
+  }
+  CHECK(least == 2 * 1025 * 2 * 16 * 128 * 2.0);
 }
 
 TEST_CASE("TensorRT-LLM's attention writes nvfp4 for its output projection where no gate comes between") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -34,6 +35,23 @@ TEST_CASE("ideal decode of Llama-2-13B reads its weights and its cache once") {
   const StepCost cost = model.cost(decodes(64, 1024));
   CHECK(cost.bytes.in(kGigabyte) == doctest::Approx(79.4).epsilon(0.015));
   CHECK(cost.time.in(kMillisecond) == doctest::Approx(23.8).epsilon(0.02));
+}
+
+TEST_CASE("kernel by kernel, GPU and host work at once but in LLM.int8(), whose products wait for a number") {
+  const auto step = [](const char* precision) {
+    auto d = shipped::deploy("llama-2-7b", "a100-sxm", "hf-transformers");
+    bool asked = false;
+    d->precision = parse_precision(d->model, make_scalar(precision), asked);
+    StepModel model(d);
+    return std::pair{model.breakdown(decodes(1, 160)), model.cost(decodes(1, 160)).launched};
+  };
+  const auto [plain, launched] = step("bf16");
+  CHECK(plain.gpu_time < launched);
+  CHECK(plain.time == launched);
+  // Attention and the copies of the cache, 3 of some 90 kernels a layer, are launched beside the rest.
+  const auto [waiting, launches] = step("llm_int8");
+  CHECK(waiting.time < waiting.gpu_time + launches);
+  CHECK(waiting.time > waiting.gpu_time + 0.9 * launches);
 }
 
 TEST_CASE("launching a graph in pieces and sending steps to workers cost by ranks and by GPUs") {
