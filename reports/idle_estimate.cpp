@@ -15,7 +15,7 @@ namespace roofcast::reports {
 namespace {
 
 /// What the simulation asks for, and an estimate mostly does not, or what binds at some lengths alone.
-constexpr std::array<std::string_view, 30> kOfSimulation{
+constexpr std::array<std::string_view, 27> kOfSimulation{
     "policy",
     "max_queue",
     "seed",
@@ -29,9 +29,6 @@ constexpr std::array<std::string_view, 30> kOfSimulation{
     "engine.preemption",
     "engine.victim",
     "engine.attention_kernel",
-    "engine.fused_elementwise",
-    "engine.merged_projections",
-    "engine.copied_cache",
     "engine.watermark",
     "engine.chunked_prefill",
     "engine.stream_interval",

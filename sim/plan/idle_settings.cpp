@@ -189,6 +189,12 @@ constexpr std::array kRules{
          [](const Scenario& s) { return s.deployment->memory.layout.state_per_sequence <= Bytes(0); }},
     Rule{"engine.block_products", "no product is in block fp8 on Blackwell", no_blocks},
     Rule{"engine.rows_quantized_at_once", "no product is in block fp8 on Blackwell", no_blocks},
+    Rule{"engine.copied_cache", "copies are priced of keys and values of heads, and the model keeps none",
+         [](const Scenario& s) {
+           return std::none_of(
+               s.deployment->model.layers.begin(), s.deployment->model.layers.end(),
+               [](const LayerKind& layer) { return facts_of(layer.mixer).cache == TokenCache::kHeads; });
+         }},
     Rule{"engine.compiled_quantization", "no scales of activations are known beforehand",
          [](const Scenario& s) { return !s.deployment->precision.static_activations; }},
     Rule{"engine.kv_tiers", "no prompts of this workload share a prefix", nothing_shared},

@@ -88,7 +88,8 @@ Cost with_aiter(const Work& work, const Machine& m) {
   return std::visit(
       Overloaded{[&](const GemmShape& w) { return gemm(w, m); }, [&](const MoeShape& w) { return moe_experts(w, m); },
                  [&](const ElementwiseWork& w) {
-                   Cost cost = elementwise(w.bytes, w.indexing, w.launches, m, w.chain);
+                   Cost cost = elementwise(w.bytes, m.fidelity == Fidelity::kIdeal ? Flops(0) : w.indexing, w.launches,
+                                           m, w.chain);
                    cost.flops = Flops(0);
                    return cost;
                  },
