@@ -59,7 +59,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .source = in.text("source", ""),
                       .engines = in.texts("engines"),
                       .rules = {},
-                      .stock = in.boolean("stock", false),
+                      .validated = {},
                       .client = in.text("client", ""),
                       .clients = in.tree("clients"),
                       .also = in.texts("also"),
@@ -67,6 +67,13 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .parts = in.tree("parts"),
                       .columns = in.texts("columns"),
                       .submissions = in.tree("submissions")};
+  for (const ConfigTree& item : in.list("validated")) {
+    ConfigReader runs(item, "validated runs of a recipe");
+    recipe.validated.push_back({runs.tree("when"), static_cast<int>(runs.integer("rows", kAtLeastOne))});
+    (void)runs.text("source");
+    runs.finish();
+    (void)holds(recipe.validated.back().when, {});
+  }
   for (const ConfigTree& item : in.list("rules")) {
     ConfigReader rule(item, "a rule of a recipe");
     LaunchRule read{.when = rule.tree("when"),

@@ -17,11 +17,17 @@ struct LaunchRule {
   std::string source;
 };
 
+/// Measured runs by which the widths of intervals were checked (configs/uncertainty/serving.yaml).
+struct ValidatedRuns {
+  ConfigTree when;  ///< the deployments that they stand for
+  int rows = 0;
+};
+
 struct LaunchRecipe {
   std::string name, help, source;
-  std::vector<std::string> engines;  ///< engines that it launches; empty: any
-  std::vector<LaunchRule> rules;     ///< later ones go over earlier ones
-  bool stock = false;                ///< the server as it comes, tuned for nothing
+  std::vector<std::string> engines;      ///< engines that it launches; empty: any
+  std::vector<LaunchRule> rules;         ///< later ones go over earlier ones
+  std::vector<ValidatedRuns> validated;  ///< intervals are as wide as without a recipe elsewhere
   /// The rest is for tables of measured runs: what their columns leave out of how the source ran.
   std::string client;                ///< that sent the requests: a name of configs/clients
   ConfigTree clients;                ///< {task: such a name}: in place of `client` in rows with that `task`
