@@ -10,6 +10,7 @@
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/config_release.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -122,6 +123,20 @@ std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
 LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin) {
   if (auto recipe = known_launch_recipe(name)) return *std::move(recipe);
   return parse_launch_recipe(load_named("recipes", name, origin));
+}
+
+std::string image_on(const LaunchRecipe& recipe, const std::string& engine, const std::string& day) {
+  const ConfigTree* list = recipe.images ? recipe.images->find(engine) : nullptr;
+  std::string version;
+  if (list == nullptr || !*list) return version;
+  for (const ConfigTree& item : (*list)->items) {
+    ConfigReader in(item, "an image of a recipe");
+    const std::string since = in.text("since"), named = in.text("version");
+    if (!is_date(since)) in.fail("since", fmt::format("'{}' must be a day as 2025-12-31", since));
+    in.finish();
+    if (day.empty() || since <= day) version = named;
+  }
+  return version;
 }
 
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin) {

@@ -45,6 +45,10 @@ LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin);
 /// The recipe of that name or other name, where there is one.
 std::optional<LaunchRecipe> known_launch_recipe(const std::string& name);
 
+/// The release that the recipe's source ran on a day, of `images`: an engine, or "trtllm-workers" where prefill and
+/// decode run apart. Without a day the newest. Empty: not known.
+std::string image_on(const LaunchRecipe& recipe, const std::string& engine, const std::string& day);
+
 /// Settings of the rules in force, as maps that a scenario could hold: {engine: {...}, precision: {...}}; either may be
 /// null. Amounts (see evaluate_amount) are numbers; those with something unknown are left out. Throws ConfigError where
 /// the recipe does not launch this engine.

@@ -380,20 +380,6 @@ class RowWriter {
   std::vector<std::string> unread_;  ///< columns that count as blank
 };
 
-/// The version of the last entry of [{since: DAY, version}] that is not later than the day.
-std::string version_on(const ConfigTree& images, const std::string& name, const std::string& day) {
-  const ConfigTree* list = images ? images->find(name) : nullptr;
-  std::string version;
-  if (list == nullptr || !*list) return version;
-  for (const ConfigTree& item : (*list)->items) {
-    ConfigReader in(item, "an image of a recipe");
-    const std::string since = in.text("since"), named = in.text("version");
-    in.finish();
-    if (day.empty() || since <= day) version = named;
-  }
-  return version;
-}
-
 bool is_version(const std::string& text) {
   const std::vector<int> numbers = version_numbers(text);
   return !numbers.empty() && numbers.front() < 100;
@@ -423,12 +409,12 @@ std::string release_of_row(RunKind kind, const RunColumns& columns, std::size_t 
   const std::string day = columns.text(row, "measured");
   std::string engine = columns.text(row, "engine");
   if (engine.empty() && recipe && recipe->engines.size() == 1) engine = recipe->engines.front();
-  const ConfigTree images = recipe ? recipe->images : nullptr;
+  const auto image = [&](const std::string& key) { return recipe ? image_on(*recipe, key, day) : ""; };
   if (kind == RunKind::kDisaggregated) {
-    if (const std::string on = version_on(images, engine + "-workers", day); !on.empty()) return on;
+    if (const std::string on = image(engine + "-workers"); !on.empty()) return on;
   }
   if (is_version(version)) return version;
-  if (const std::string on = version_on(images, engine, day); !on.empty()) return on;
+  if (const std::string on = image(engine); !on.empty()) return on;
   return is_date(day) ? day : "";
 }
 
