@@ -13,6 +13,7 @@
 #include "hw/kernels/flash_generations.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
+#include "sim/model/stored_format.h"
 #include "sim/plan/check_samples.h"
 #include "sim/plan/client.h"
 #include "sim/plan/disaggregation.h"
@@ -443,6 +444,16 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   for (const WorkloadSpec& client : workload.clients) check(client);
 }
 
+/// Weights whose scales are not those of the published checkpoint.
+void note_scales(Scenario& s) {
+  const ModelSpec& model = s.deployment->model;
+  const Dtype published = stored_format(model, Dtype::kFp8);
+  if (s.deployment->precision.weights != Dtype::kFp8 || published == Dtype::kFp8) return;
+  s.doubts.push_back(fmt::format(
+      "{}: its published fp8 checkpoint has scales for blocks of 128 x 128 (weights: {}); these are for whole tensors",
+      model.name, name_of(published)));
+}
+
 /// Says which release was taken for a day, or for a patch that is not listed.
 void note_release(Scenario& s, const ConfigTree& tree) {
   ConfigReader in(tree, "a scenario");
@@ -588,6 +599,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   s.doubts = check_support(s, forced, mark);
   note_release(s, tree);
   note_unread(s);
+  note_scales(s);
   note_quoted(s, tree);
   const std::vector<std::string> older = older_than_model(s, day_of_publication(tree));
   s.doubts.insert(s.doubts.end(), older.begin(), older.end());

@@ -11,6 +11,7 @@
 #include "base/config_reader.h"
 #include "base/config_release.h"
 #include "sim/model/recipes.h"
+#include "sim/model/stored_format.h"
 #include "sim/plan/client.h"
 #include "sim/plan/measured/request_settings.h"
 #include "sim/plan/measured/submission.h"
@@ -44,14 +45,6 @@ class MapBuilder {
 /// Words in format columns that are another name of a format.
 std::string format_word(const std::string& word) {
   return word == "int4_wo" ? "int4" : word == "int8_wo" ? "int8" : word;
-}
-
-/// "fp8" means fp8_block for a model whose published fp8 checkpoint scales by blocks of 128 x 128
-/// (quantization_config.weight_block_size of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later).
-Dtype stored_format(Dtype column, const ModelSpec& model) {
-  if (column != Dtype::kFp8) return column;
-  const bool by_blocks = model.precision.weights == Dtype::kFp8Block || model.family.starts_with("qwen3");
-  return by_blocks ? Dtype::kFp8Block : column;
 }
 
 /// A row's model and, if its name contains one, the format of its weights.
@@ -211,13 +204,10 @@ class RowWriter {
     if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
   }
 
-  /// vLLM's largest captured size counts the tokens of every kind of step; other engines' limits apply to decode only.
   void graphs(MapBuilder& m) const {
     if (text("cuda_graph_max_batch").empty()) return;
     MapBuilder graphs(mark_);
-    const int largest = count("cuda_graph_max_batch", 0);
-    graphs.put("max_batch", largest);
-    if (engine_name() == "vllm") graphs.put("prefill_tokens", largest);
+    graphs.put("max_batch", count("cuda_graph_max_batch", 0));
     m.put("cuda_graphs", graphs.map());
   }
 
@@ -286,7 +276,7 @@ class RowWriter {
     Dtype base = own.weights;
     bool set = false;
     if (!weights.empty()) {
-      Dtype format = stored_format(parse_dtype(weights, mark_), model_);
+      Dtype format = stored_format(model_, parse_dtype(weights, mark_));
       // A checkpoint has one format: if experts are scaled by blocks, so is the rest.
       if (format == Dtype::kFp8 && experts == "fp8_block") format = Dtype::kFp8Block;
       // A checkpoint stored in that format keeps its details (formats of experts, group sizes).
@@ -295,7 +285,7 @@ class RowWriter {
       base = format;
     }
     const Dtype now = set ? base : own.expert_weights;
-    const Dtype wanted = !experts.empty() && experts != weights ? stored_format(parse_dtype(experts, mark_), model_)
+    const Dtype wanted = !experts.empty() && experts != weights ? stored_format(model_, parse_dtype(experts, mark_))
                          : !weights.empty()                     ? base
                                                                 : now;
     if (wanted != now) m.put("expert_weights", std::string(name_of(wanted)));

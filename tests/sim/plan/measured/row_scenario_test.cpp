@@ -224,8 +224,7 @@ TEST_CASE("row scenario: launch settings are those of the row's columns") {
             "  postprocess_workers: 4\n"
             "  front_end: dynamo\n"
             "  cuda_graphs:\n"
-            "    max_batch: 128\n"
-            "    prefill_tokens: 128\n"));  // vLLM's largest size is of tokens, with prefill and without
+            "    max_batch: 128\n"));
   CHECK(has(loop({{"distinct_prompts", "100"}}), "  distinct_prompts: 100\n"));
   CHECK(has(
       loop({{"engine", "sglang"}, {"engine_version", "0.5.9"}, {"cuda_graph_max_batch", "128"}, {"mixed_chunk", "1"}}),
