@@ -155,6 +155,11 @@ LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& fa
   return settings;
 }
 
+bool asks_for_day(const LaunchRecipe& recipe) {
+  return recipe.images || std::any_of(recipe.rules.begin(), recipe.rules.end(),
+                                      [](const LaunchRule& rule) { return asks_for_day(rule.when); });
+}
+
 std::vector<std::string> unread_columns(const LaunchRecipe& recipe, const DeploymentFacts& facts) {
   std::vector<std::string> columns;
   for (const LaunchRule& rule : recipe.rules) {

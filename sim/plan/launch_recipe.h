@@ -62,6 +62,9 @@ struct Seats {
 };
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin);
 
+/// Whether the client's day counts: its images have days, or a rule asks for it.
+bool asks_for_day(const LaunchRecipe& recipe);
+
 /// The columns that runs with these facts left unread (LaunchRule::unread).
 std::vector<std::string> unread_columns(const LaunchRecipe& recipe, const DeploymentFacts& facts);
 
