@@ -102,7 +102,10 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
   return recipe;
 }
 
-std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
+namespace {
+
+/// All recipes that can be read, by their names and other names.
+const std::map<std::string, LaunchRecipe>& all_recipes() {
   static const std::map<std::string, LaunchRecipe> known = [] {
     std::map<std::string, LaunchRecipe> recipes;
     for (const std::string& each : names_of("recipes")) {
@@ -116,8 +119,20 @@ std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
     }
     return recipes;
   }();
-  const auto at = known.find(name);
-  return at != known.end() ? std::optional(at->second) : std::nullopt;
+  return known;
+}
+
+}  // namespace
+
+std::vector<std::string> launch_recipe_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, recipe] : all_recipes()) names.push_back(name);
+  return names;
+}
+
+std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
+  const auto at = all_recipes().find(name);
+  return at != all_recipes().end() ? std::optional(at->second) : std::nullopt;
 }
 
 LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin) {

@@ -42,6 +42,9 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree);
 /// The recipe of that name or other name; throws ConfigError with the nearest.
 LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin);
 
+/// Names of all recipes, other names too.
+std::vector<std::string> launch_recipe_names();
+
 /// The recipe of that name or other name, where there is one.
 std::optional<LaunchRecipe> known_launch_recipe(const std::string& name);
 

@@ -10,6 +10,7 @@
 #include "base/config_library.h"
 #include "base/config_reader.h"
 #include "base/config_release.h"
+#include "base/text.h"
 #include "sim/model/recipes.h"
 #include "sim/model/stored_format.h"
 #include "sim/plan/client.h"
@@ -382,6 +383,10 @@ std::optional<LaunchRecipe> recipe_of_row(const RunColumns& columns, std::size_t
     return find_launch_recipe(name, columns.mark(row));
   for (const char* column : {"protocol", "source"}) {
     if (auto recipe = known_launch_recipe(columns.text(row, column))) return recipe;
+  }
+  if (const std::string protocol = columns.text(row, "protocol"); !protocol.empty()) {
+    if (!nearest_name(protocol, launch_recipe_names()).empty())
+      throw ConfigError(columns.mark(row), unknown_name("protocol", protocol, launch_recipe_names()));
   }
   for (const std::string& name : names_of("recipes")) {
     const auto recipe = known_launch_recipe(name);
