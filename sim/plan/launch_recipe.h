@@ -30,7 +30,7 @@ struct LaunchRecipe {
   std::vector<ValidatedRuns> validated;  ///< intervals are as wide as without a recipe elsewhere
   /// The rest is for tables of measured runs: what their columns leave out of how the source ran.
   std::string client;                ///< that sent the requests: a name of configs/clients
-  ConfigTree clients;                ///< {task: such a name}: in place of `client` in rows with that `task`
+  ConfigTree clients;                ///< {task or "isl/osl": such a name}: in place of `client` in such rows
   std::vector<std::string> also;     ///< other names of the same
   ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: the release that ran from a day on
   ConfigTree parts;                  ///< {gpu: name of configs/hardware that the source means by it}

@@ -297,8 +297,11 @@ class RowWriter {
   /// Who sends the load, as the recipe knows it; empty: not known.
   std::string client_name() const {
     if (!recipe_) return "";
-    const ConfigTree* of_task = recipe_->clients ? recipe_->clients->find(text("task")) : nullptr;
-    return of_task != nullptr && *of_task ? (*of_task)->scalar : recipe_->client;
+    for (const std::string& load : {text("task"), text("isl") + "/" + text("osl")}) {
+      const ConfigTree* own = recipe_->clients ? recipe_->clients->find(load) : nullptr;
+      if (own != nullptr && *own) return (*own)->scalar;
+    }
+    return recipe_->client;
   }
 
   ConfigTree workload() const {

@@ -188,6 +188,8 @@ TEST_CASE("row scenario: an online run comes at its rate, or all at once") {
   };
   CHECK(has(of("2.5", "trtllm_online_serving"), "  client: vllm-performance-suite\n  rate: 2.5 /s\n"));
   CHECK(has(of("inf", "trtllm_online_serving"), "  client: vllm-performance-suite\n  rate: inf\n"));
+  CHECK(has(rows::with(of("inf", "trtllm_online_serving"), {{"isl", "202"}, {"osl", "214"}}),
+            "  client: vllm-sharegpt\n  rate: inf\n"));
   CHECK(has(of("2.5", ""), "  arrivals:\n    process: poisson\n    rate: 2.5 /s\n  requests: 500\n"));
   for (const char* rate : {"inf", "0", ""})
     CHECK(has(of(rate, ""), "  arrivals:\n    process: all_at_once\n  requests: 500\n"));
