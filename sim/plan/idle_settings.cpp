@@ -107,6 +107,16 @@ bool read_whole(const Scenario& s) {
   return s.deployment->model.encoder_only || s.deployment->model.attends_to_encoder();
 }
 
+/// The setting names the group that the model's query heads have, or its heads are in no groups that share a cache.
+bool shares_heads_anyway(const Scenario& s) {
+  const int asked = s.deployment->engine.shared_query_heads;
+  const auto alike = [&](const LayerKind& layer) {
+    const auto* grouped = std::get_if<GroupedAttention>(&layer.mixer);
+    return grouped == nullptr || asked == 0 || grouped->heads == asked * grouped->kv_heads;
+  };
+  return std::all_of(s.deployment->model.layers.begin(), s.deployment->model.layers.end(), alike);
+}
+
 bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
 
 /// No layer keeps keys and values.
@@ -135,6 +145,8 @@ constexpr std::array kRules{
          [](const Scenario& s) {
            return s.deployment->engine.graphs.prefill_tokens > 0 && has_plain_prefill(*s.deployment);
          }},
+    Rule{"engine.shared_query_heads", "query heads that share a cache are decoded together either way",
+         shares_heads_anyway},
     Rule{"engine.top_p_by", "requests take the likeliest token (engine.sampling)",
          [](const Scenario& s) { return !s.deployment->engine.samples_top_p; }},
     Rule{"engine.prefill_wait_ratio", "prefill_wait_steps is 0",

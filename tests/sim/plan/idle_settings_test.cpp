@@ -37,7 +37,9 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   CHECK(idle(", moe_kernel: marlin", "model: mixtral-8x7b\nparallelism: {tp: 4}").empty());
   CHECK(idle(", cuda_graphs: {dependent_launch: true}").size() == 1);  // vLLM's graphs have no gaps
   CHECK(idle(", cuda_graphs: {plain_prefill: true}").size() == 1);     // a text model of plain attention
-  CHECK(idle(", kv_offload: 10 GB").size() == 1);                      // no prompt shares a prefix
+  CHECK(idle(", shared_query_heads: 4").size() == 1);                  // 32 heads over 8
+  CHECK(idle(", shared_query_heads: 8").empty());
+  CHECK(idle(", kv_offload: 10 GB").size() == 1);  // no prompt shares a prefix
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded").size() == 1);
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded\nparallelism: {replicas: 2}").empty());
   CHECK(idle("", "model: llama-3.1-8b\nrouting: {distribution: uniform}").size() == 1);
