@@ -20,16 +20,27 @@ bool is_of(const std::vector<std::string>& owners, const std::string& owner, std
   });
 }
 
-/// The rows of configs/checkpoints/formats.yaml; none where a folder of specs has no such file.
-std::vector<ConfigTree> format_rows(const Mark& mark) {
+/// The rows of a list of configs/checkpoints/formats.yaml; none where a folder of specs has no such file.
+std::vector<ConfigTree> rows_of(std::string_view list, const Mark& mark) {
   std::error_code unknown;
   if (!std::filesystem::exists(config_root() + "/checkpoints/formats.yaml", unknown)) return {};
-  return ConfigReader(load_document("checkpoints", "formats", mark), "formats of checkpoints").list("formats");
+  return ConfigReader(load_document("checkpoints", "formats", mark), "formats of checkpoints").list(list);
 }
 
 constexpr std::string_view kAssumed = "the formats are those that checkpoints named '";
 
 }  // namespace
+
+bool has_block_fp8(std::string_view model_type) {
+  const std::vector<ConfigTree> rows = rows_of("block_fp8", Mark{"checkpoints", 0, 0});
+  return std::any_of(rows.begin(), rows.end(), [&](const ConfigTree& row) {
+    ConfigReader in(row, "models in block fp8");
+    const std::vector<std::string> types = in.texts("model_types");
+    in.ignore("source");
+    in.finish();
+    return std::find(types.begin(), types.end(), model_type) != types.end();
+  });
+}
 
 std::string assumed_formats(std::string_view format) {
   return fmt::format("{}{}' have; where its config.json leaves more layers in 16 bit, name that file", kAssumed,
@@ -48,7 +59,7 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view written, co
   const std::string name = lower(written);
   const std::size_t slash = name.find('/');
   const std::string owner = slash == std::string::npos ? "" : name.substr(0, slash);
-  for (const ConfigTree& row : format_rows(mark)) {
+  for (const ConfigTree& row : rows_of("formats", mark)) {
     ConfigReader in(row, "a format of checkpoints");
     const std::vector<std::string> endings = in.texts("endings"), owners = in.texts("owners");
     const auto ending = std::find_if(endings.begin(), endings.end(), [&](const std::string& one) {

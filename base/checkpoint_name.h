@@ -25,6 +25,9 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const
 /// llama-3.1-8b.
 std::string bare_model_name(std::string_view name);
 
+/// Whether models of this type are published in fp8 with scales for blocks of 128 x 128 (`block_fp8` of that file).
+bool has_block_fp8(std::string_view model_type);
+
 /// What is assumed of a model whose formats come from a name that ends in `format`.
 std::string assumed_formats(std::string_view format);
 bool are_assumed_formats(std::string_view assumption);  ///< an assumed_formats()

@@ -17,6 +17,7 @@
 #include "base/model_document.h"
 #include "base/program_path.h"
 #include "base/read_file.h"
+#include "base/release_flags.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -414,8 +415,10 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
     return entry.key == "name" || (released && entry.key == "version");
   });
   const NameAndVersion found = followed(kind, asked, origin);
-  if (const ConfigTree document = load_document(kind, found.name, origin); has_releases(document))
+  if (const ConfigTree document = load_document(kind, found.name, origin); has_releases(document)) {
     check_introduced(document, find_release(document, found.version, origin), changes);
+    check_own(kind, document, changes);
+  }
   return overlay(load_release(kind, asked, origin), changes);
 }
 

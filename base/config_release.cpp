@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -46,11 +47,11 @@ std::vector<Change> changes_of(const ConfigTree& document) {
 void check_keys(const ConfigTree& document) {
   ConfigReader in(document, "a document with releases");
   for (const char* key :
-       {"name", "help", "source", "host_source", "known_until", "releases", "settings", "changes", "introduced"})
+       {"name", "help", "source", "host_source", "known_until", "releases", "settings", "changes", "flags", "own"})
     in.ignore(key);
   if (in.has("known_until") && !is_date(in.text("known_until")))
     in.fail("known_until", "'known_until' must be a day as 2025-12-31");
-  if (in.has("introduced")) (void)in.child("introduced");
+  if (in.has("flags")) (void)in.child("flags");
   if (in.has("settings")) (void)in.child("settings");
   in.finish();
 }
@@ -195,8 +196,14 @@ bool is_date(std::string_view text) {
   for (const std::size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
     if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) return false;
   }
-  const std::string_view month = text.substr(5, 2), day = text.substr(8, 2);
-  return month >= "01" && month <= "12" && day >= "01" && day <= "31";
+  const auto number = [&](std::size_t begin, std::size_t digits) {
+    unsigned value = 0;
+    for (std::size_t i = begin; i < begin + digits; ++i) value = 10 * value + static_cast<unsigned>(text[i] - '0');
+    return value;
+  };
+  return std::chrono::year_month_day(std::chrono::year(static_cast<int>(number(0, 4))),
+                                     std::chrono::month(number(5, 2)), std::chrono::day(number(8, 2)))
+      .ok();
 }
 
 bool in_force(std::string_view version, std::string_view since, std::string_view until) {
@@ -275,19 +282,6 @@ ConfigTree settings_at(const ConfigTree& document, const Release& release) {
     if (in_force(release.version, change.since, change.until)) tree = overlay(tree, change.set);
   }
   return tree;
-}
-
-void check_introduced(const ConfigTree& document, const Release& release, const ConfigTree& changes) {
-  const ConfigTree* introduced = document->find("introduced");
-  if (introduced == nullptr || !*introduced || !changes) return;
-  for (const ConfigNode::Entry& entry : changes->entries) {
-    const ConfigTree* since = (*introduced)->find(entry.key);
-    const bool off = entry.value && entry.value->scalar == "false";
-    if (since == nullptr || !*since || off || compare_versions(release.version, (*since)->scalar) >= 0) continue;
-    throw ConfigError(entry.value ? entry.value->mark : entry.key_mark,
-                      fmt::format("{} {} has no '{}': it came with {}", name_of_document(document), release.version,
-                                  entry.key, (*since)->scalar));
-  }
 }
 
 std::vector<SourcedSetting> sourced_settings(const ConfigTree& document, const Release& release) {

@@ -15,7 +15,7 @@ namespace roofcast {
 std::vector<int> version_numbers(std::string_view version);
 /// -1, 0 or 1. Missing numbers count as 0.
 int compare_versions(std::string_view left, std::string_view right);
-/// "2025-12-03": a day in place of a version.
+/// "2025-12-03": a day of the calendar in place of a version.
 bool is_date(std::string_view text);
 
 /// One release of a document.
@@ -51,10 +51,6 @@ ConfigTree settings_at(const ConfigTree& document, const Release& release);
 /// Every setting of a release with its source, in the order of the document. `host_source` of the document is that of
 /// its host costs, `source` that of the rest.
 std::vector<SourcedSetting> sourced_settings(const ConfigTree& document, const Release& release);
-
-/// Throws ConfigError where `changes` sets what a later release brought (`introduced: {setting: version}` of the
-/// document), unless it says false.
-void check_introduced(const ConfigTree& document, const Release& release, const ConfigTree& changes);
 
 /// Whether a change with these bounds is in force at `version`; an empty bound is none.
 bool in_force(std::string_view version, std::string_view since, std::string_view until);

@@ -288,8 +288,9 @@ void emit_scenarios(const MeasuredRuns& runs, const std::string& folder) {
   }
 }
 
+/// Empty for `all` too: each in turn.
 std::vector<std::string> left_out_classes(const Options& options) {
-  if (!options.has("leave-out")) return {};
+  if (!options.has("leave-out") || options.text("leave-out") == "all") return {};
   const std::vector<std::string> valid(class_names().begin(), class_names().end());
   std::vector<std::string> classes = split(options.text("leave-out"), ',');
   for (const std::string& name : classes) {
@@ -322,6 +323,31 @@ void leave_out_of(MeasuredRuns& runs, const CsvTable& table, OtherTables& others
   leave_out(tables, classes);
 }
 
+/// Predictions without each class of one kind, for every kind in turn.
+int validate_each_class(const Options& options, const CsvTable& table) {
+  for (const char* flag : {"out", "intervals", "spreads"}) {
+    if (options.has(flag))
+      throw ConfigError(
+          fmt::format("--{}: goes with one kind of class; '--leave-out all' leaves out each in turn", flag));
+  }
+  std::vector<AccuracyLine> lines;
+  for (const std::string_view kind : class_names()) {
+    const std::vector<std::string> classes{std::string(kind)};
+    MeasuredRuns runs = read_measured_runs(table);
+    OtherTables others = read_others(options);
+    leave_out_of(runs, table, others, classes);
+    const std::vector<RowPrediction> rows = predict_all(runs);
+    for (AccuracyLine& line : accuracy_by_class(runs, table, rows, classes)) {
+      line.group = fmt::format("{}: {}", kind, line.group);
+      lines.push_back(std::move(line));
+    }
+  }
+  Printed printed(options, "serving");
+  printed.add("groups", accuracy_table(lines), reports::accuracy_json(lines));
+  printed.finish();
+  return kDone;
+}
+
 }  // namespace
 
 int run_validate_serving(std::span<const std::string> arguments) {
@@ -337,8 +363,9 @@ int run_validate_serving(std::span<const std::string> arguments) {
       "out", po::value<std::string>(), "FILE.csv: the table with its predictions beside it")(
       "emit-scenarios", po::value<std::string>(), "DIR: the scenario of every row, as `simulate` takes it")(
       "leave-out", po::value<std::string>(),
-      "version | harness | host | gpu | model, or several with commas: host costs fitted without the row's class")(
-      "intervals", "90 % intervals of every row, and the share of the measured values inside")(
+      "version | harness | host | gpu | model, or several with commas: host costs fitted without the row's class; all: "
+      "each "
+      "in turn")("intervals", "90 % intervals of every row, and the share of the measured values inside")(
       "spreads", "quantiles of ln(measured / predicted) by load, as in configs/uncertainty/serving.yaml")(
       "also", po::value<std::vector<std::string>>()->composing(),
       "FILE.csv: more closed loops, for the fit of --leave-out and for --spreads; repeatable");
@@ -348,6 +375,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
   if (holds_json_lines(options.text("data"))) return validate_requests(options);
   const CsvTable table = CsvTable::read_file(options.text("data"));
   if (holds_scenarios(table)) return validate_published(options, table);
+  if (options.has("leave-out") && options.text("leave-out") == "all") return validate_each_class(options, table);
   MeasuredRuns runs = read_measured_runs(table);
   if (options.has("emit-scenarios")) emit_scenarios(runs, options.text("emit-scenarios"));
   const std::vector<std::string> classes = left_out_classes(options);

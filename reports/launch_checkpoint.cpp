@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "reports/html_text.h"
 #include "sim/model/memory.h"
+#include "sim/model/stored_format.h"
 #include "sim/plan/rules.h"
 
 namespace roofcast::reports {
@@ -170,6 +171,11 @@ ServedWeights served_weights(const Deployment& d, const std::string& engine, con
     if (out.made_while_loading) return out;
     out.comments.push_back(fmt::format("{} would load the 16-bit weights before it quantizes them, and {} has no room",
                                        engine, d.gpu.name));
+  }
+  // Published beside the 16-bit one: Qwen/Qwen3-32B-FP8, zai-org/GLM-5-FP8.
+  if (weights == Dtype::kFp8Block && stored_format(d.model, Dtype::kFp8) == weights && !out.local && !scales) {
+    out.name += "-FP8";
+    return out;
   }
   const std::string quantizer = optimizer_format(weights);
   const bool readable = engine == "trtllm" || quantizer == "fp8" || quantizer == "nvfp4";

@@ -6,7 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/config_release.h"
+#include "base/config_library.h"
+#include "base/release_flags.h"
 #include "hw/kernels/moe.h"
 #include "reports/provenance.h"
 
@@ -147,94 +148,12 @@ constexpr std::array kSettings{
     Setting{"handover_time", [](const EngineSpec& e) { return text_of(e.handover_time); }},
 };
 
-/// What launch_command.cpp writes of these, from which release on and before which one. Where releases come from: vLLM
-/// pull/20691 (fused_all_reduce), pull/26016 (cuda_graphs.max_batch), pull/37307 (prompt_must_fit), pull/8956 (policy);
-/// SGLang pull/7565 (max_queue), pull/11679 (state_memory_ratio); TensorRT-LLM pull/5911 (block_size), pull/7416
-/// (prefill_wait_ratio, prefill_wait_steps). vLLM's watermark came back with pull/44594, in 0.24 to 0.28.
-struct Flag {
-  std::string_view engine, key, since = "", until = "";
-};
-constexpr std::array kFlags{
-    Flag{"vllm", "max_num_seqs"},
-    Flag{"vllm", "max_num_batched_tokens"},
-    Flag{"vllm", "gpu_memory_utilization"},
-    Flag{"vllm", "memory_rule"},
-    Flag{"vllm", "max_model_len"},
-    Flag{"vllm", "chunked_prefill"},
-    Flag{"vllm", "prefix_caching"},
-    Flag{"vllm", "async_scheduling"},
-    Flag{"vllm", "block_size"},
-    Flag{"vllm", "stream_interval"},
-    Flag{"vllm", "kv_offload"},
-    Flag{"vllm", "api_servers"},
-    Flag{"vllm", "aiter"},
-    Flag{"vllm", "expert_exchange"},
-    Flag{"vllm", "expert_overlap"},
-    Flag{"vllm", "cuda_graphs.enabled"},
-    Flag{"vllm", "cuda_graphs.max_batch", "0.12.0"},
-    Flag{"vllm", "own_all_reduce"},
-    Flag{"vllm", "fused_all_reduce", "0.10.0"},
-    Flag{"vllm", "prompt_must_fit", "0.19.0"},
-    Flag{"vllm", "watermark", "0.28.0"},
-    Flag{"vllm", "preemption", "0.5.0", "0.8.0"},
-    Flag{"vllm", "policy: priority", "0.6.3"},
-    Flag{"sglang", "max_num_seqs"},
-    Flag{"sglang", "max_num_batched_tokens"},
-    Flag{"sglang", "gpu_memory_utilization"},
-    Flag{"sglang", "memory_rule"},
-    Flag{"sglang", "max_model_len"},
-    Flag{"sglang", "chunked_prefill"},
-    Flag{"sglang", "prefix_caching"},
-    Flag{"sglang", "async_scheduling"},
-    Flag{"sglang", "block_size"},
-    Flag{"sglang", "stream_interval"},
-    Flag{"sglang", "kv_offload", "0.4.6"},
-    Flag{"sglang", "state_memory_ratio", "0.5.4"},
-    Flag{"sglang", "api_servers"},
-    Flag{"sglang", "receive_interval"},
-    Flag{"sglang", "attention_dp_balance"},
-    Flag{"sglang", "prefill_wait_steps"},
-    Flag{"sglang", "aiter"},
-    Flag{"sglang", "expert_exchange"},
-    Flag{"sglang", "expert_overlap"},
-    Flag{"sglang", "cuda_graphs.enabled"},
-    Flag{"sglang", "cuda_graphs.max_batch"},
-    Flag{"sglang", "own_all_reduce"},
-    Flag{"sglang", "fused_all_reduce"},
-    Flag{"sglang", "max_queue", "0.5.0"},
-    Flag{"sglang", "policy: priority", "0.5.3"},
-    Flag{"trtllm", "max_num_seqs"},
-    Flag{"trtllm", "max_num_batched_tokens"},
-    Flag{"trtllm", "gpu_memory_utilization"},
-    Flag{"trtllm", "memory_rule"},
-    Flag{"trtllm", "max_model_len"},
-    Flag{"trtllm", "chunked_prefill"},
-    Flag{"trtllm", "prefix_caching"},
-    Flag{"trtllm", "async_scheduling"},
-    Flag{"trtllm", "block_size", "1.1.0"},
-    Flag{"trtllm", "stream_interval"},
-    Flag{"trtllm", "kv_offload"},
-    Flag{"trtllm", "prefill_wait_ratio", "1.1.0"},
-    Flag{"trtllm", "prefill_wait_steps", "1.1.0"},
-    Flag{"trtllm", "attention_dp_balance"},
-    Flag{"trtllm", "prefill_batch_steps"},
-    Flag{"trtllm", "postprocess_workers"},
-    Flag{"trtllm", "own_all_reduce"},
-    Flag{"trtllm", "cuda_graphs.enabled"},
-    Flag{"trtllm", "cuda_graphs.max_batch"},
-    Flag{"trtllm", "cuda_graphs.padded_sizes"},
-    Flag{"trtllm", "cuda_graphs.dependent_launch"},
-    Flag{"llama-cpp", "max_num_seqs"},
-    Flag{"llama-cpp", "max_num_batched_tokens"},
-    Flag{"llama-cpp", "max_model_len"},
-    Flag{"llama-cpp", "block_size"},
-};
-
 /// A flag that the command leaves out here: it goes one way only, and the release has it already; or it is of what is
 /// not in use.
 bool is_left_out(const SettingChange& change, std::string_view engine, const Deployment& d) {
   const EngineSpec& e = d.engine;
   const std::string_view key = change.key;
+  if (engine == "vllm" && key == "cuda_graphs.prefill_tokens") return e.graphs.prefill_tokens != e.graphs.max_batch;
   if (key == "aiter") return traits_of(d.gpu.architecture).matrix_units != MatrixUnits::kMfma;
   if (key == "expert_overlap") return e.expert_exchange != ExpertExchange::kAllToAll;
   if ((engine == "sglang" && key == "prefill_wait_steps") || key == "prefill_batch_steps")
@@ -257,13 +176,7 @@ std::vector<SettingChange> changed_settings(const EngineSpec& engine, const Engi
 }
 
 bool has_launch_flag(std::string_view engine, const std::string& version, std::string_view key) {
-  return std::any_of(kFlags.begin(), kFlags.end(), [&](const Flag& flag) {
-    const auto before = [&](std::string_view release) {
-      return !version.empty() && compare_versions(version, std::string(release)) < 0;
-    };
-    return flag.engine == engine && flag.key == key && (flag.since.empty() || !before(flag.since)) &&
-           (flag.until.empty() || before(flag.until));
-  });
+  return has_flag(load_document("engines", std::string(engine), Mark{"engines", 0, 0}), version, key);
 }
 
 std::vector<std::string> settings_not_set(const Deployment& d, const EngineSpec& plain, const ServingOptions& serving,

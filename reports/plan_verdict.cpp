@@ -266,10 +266,12 @@ std::string availability_text(const PlannedDeployment& w, const PlanSpec& plan) 
   return out;
 }
 
-/// The source of its constants; a long one has a line of its own.
+/// The source of its constants; a long one has a line of its own, and what stands against it another.
 std::string standing_text(const Deployment& d) {
   std::string line = provenance_line(d);
   const std::size_t source = line.find(": ");
+  if (const std::size_t but = line.find("; kernels measured"); but != std::string::npos)
+    line.replace(but, 2, ";\n    ");
   if (line.size() > 86 && source != std::string::npos) line.replace(source, 2, ":\n    ");
   return fmt::format("  provenance: {}\n", line);
 }

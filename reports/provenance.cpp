@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "reports/table.h"
+#include "sim/plan/kernel_release.h"
 #include "sim/plan/rules.h"
 #include "sim/step/operator_error.h"
 
@@ -62,10 +63,13 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
 std::string provenance_line(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return "ideal: datasheet peaks, no efficiency, no launch or host cost";
   const Origin origin = origin_of(d);
-  const std::string newer =
-      d.engine.beyond_known
-          ? fmt::format("; the release asked for is newer than {}, the newest known", engine_name(d.engine))
-          : "";
+  std::string newer = d.engine.beyond_known ? fmt::format("; the release asked for is newer than {}, the newest known",
+                                                          engine_name(d.engine))
+                                            : "";
+  if (has_kernels_of_another_release(d)) {
+    const KernelRelease measured = *kernel_release(d);
+    newer += fmt::format("; kernels measured under {}-{}; this release is another", measured.engine, measured.version);
+  }
   if (!d.efficiency.carried_over_from.empty() && roofline_of(d) == nullptr) {
     return fmt::format("constants carried over from {} ({}){}", d.efficiency.carried_over_from, origin.source, newer);
   }

@@ -4,6 +4,7 @@
 
 #include "base/config_reader.h"
 #include "base/text.h"
+#include "sim/model/stored_format.h"
 
 namespace roofcast {
 namespace {
@@ -126,6 +127,7 @@ const Recipe* find_recipe(std::string_view name) {
 /// Refuses with the names of both kinds.
 [[noreturn]] void fail_name(std::string_view word, const Mark& mark) {
   std::vector<std::string> valid(dtype_names().begin(), dtype_names().end());
+  valid.emplace_back(kTensorFp8);
   for (const Recipe& recipe : kRecipes) valid.emplace_back(recipe.name);
   const std::string nearest = nearest_name(word, valid);
   throw ConfigError(mark, "unknown number format '" + std::string(word) + "'" +
@@ -133,8 +135,9 @@ const Recipe* find_recipe(std::string_view name) {
                               " (valid: " + join(valid, ", ") + ")");
 }
 
-void set_named(Precision& p, std::string_view word, const Mark& mark) {
+void set_named(Precision& p, std::string_view word, const Mark& mark, const ModelSpec& model) {
   const std::string name = lower(trim(word));
+  if (name == kTensorFp8) return set_weights(p, Dtype::kFp8);
   if (const Recipe* recipe = find_recipe(name)) {
     p.weight_scales = {};
     recipe->set(p);
@@ -147,7 +150,15 @@ void set_named(Precision& p, std::string_view word, const Mark& mark) {
   } catch (const ConfigError&) {
     fail_name(word, mark);
   }
-  set_weights(p, dtype);
+  set_weights(p, stored_format(model, dtype));
+}
+
+/// The format of some of the model's weights.
+Dtype read_weights(ConfigReader& in, std::string_view key, Dtype otherwise, const ModelSpec& model) {
+  if (!in.has(key)) return otherwise;
+  const std::string word = lower(in.text(key));
+  if (word == kTensorFp8) return Dtype::kFp8;
+  return stored_format(model, parse_dtype(word, in.mark_of(key)));
 }
 
 Dtype read_dtype(ConfigReader& in, std::string_view key, Dtype otherwise) {
@@ -161,14 +172,14 @@ Precision parse_map(const ModelSpec& model, ConfigReader in, bool& asked) {
   for (std::string_view key : {"name", "weights", "recipe"}) {  // a name, and what --weights and the like change of it
     if (!in.has(key)) continue;
     const Mark mark = in.mark_of(key);
-    set_named(p, in.text(key), mark);
+    set_named(p, in.text(key), mark, model);
   }
   asked = in.has("activations");
   p.activations = read_dtype(in, "activations", p.activations);
   p.static_activations = in.boolean("static_activations", p.static_activations);
   p.kv_cache = read_dtype(in, "kv_cache", p.kv_cache);
-  p.attention_weights = read_dtype(in, "attention_weights", p.attention_weights);
-  p.expert_weights = read_dtype(in, "expert_weights", p.expert_weights);
+  p.attention_weights = read_weights(in, "attention_weights", p.attention_weights, model);
+  p.expert_weights = read_weights(in, "expert_weights", p.expert_weights, model);
   p.head = read_dtype(in, "head", p.head);
   if (in.has("group_size")) {
     const double zero = p.weight_scales.zero_point_bits;
@@ -219,7 +230,7 @@ Precision parse_precision(const ModelSpec& model, const ConfigTree& tree, bool& 
   asked = false;
   if (tree && tree->kind == ConfigNode::Kind::kScalar) {
     Precision p = model.precision;
-    set_named(p, tree->scalar, tree->mark);
+    set_named(p, tree->scalar, tree->mark, model);
     return p;
   }
   return parse_map(model, ConfigReader(tree, "a precision"), asked);

@@ -256,6 +256,12 @@ std::string find_client(const std::string& name, const Mark& origin) {
   return name;
 }
 
+bool changes_by_day(const std::string& name, const Mark& origin) {
+  const Client client = parse_client_document(load_named("clients", find_client(name, origin), origin));
+  return std::any_of(client.changes.begin(), client.changes.end(),
+                     [](const Client::Change& change) { return asks_for_day(change.when); });
+}
+
 ConfigTree expand_client(const ConfigTree& workload, const DeploymentFacts& facts) {
   const ConfigTree* name = workload && workload->kind == ConfigNode::Kind::kMap ? workload->find("client") : nullptr;
   if (name == nullptr || !*name) return workload;

@@ -16,6 +16,9 @@ namespace roofcast {
 /// that the client does not send, and for lengths that it does not draw.
 ConfigTree expand_client(const ConfigTree& workload, const DeploymentFacts& facts);
 
+/// Whether a rule of that client asks for its day (client_since, client_until).
+bool changes_by_day(const std::string& client, const Mark& origin);
+
 /// Checks a document of configs/clients.
 void check_client(const ConfigTree& document);
 

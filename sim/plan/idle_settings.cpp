@@ -7,9 +7,12 @@
 
 #include "base/text.h"
 #include "sim/model/mixer_model.h"
+#include "sim/plan/client.h"
+#include "sim/plan/launch_recipe.h"
 #include "sim/plan/rules.h"
 #include "sim/serve/scheduler.h"
 #include "sim/serve/traces.h"
+#include "sim/step/step_host.h"
 
 namespace roofcast {
 
@@ -113,6 +116,16 @@ bool read_whole(const Scenario& s) {
   return s.deployment->model.encoder_only || s.deployment->model.attends_to_encoder();
 }
 
+/// The setting names the group that the model's query heads have, or its heads are in no groups that share a cache.
+bool shares_heads_anyway(const Scenario& s) {
+  const int asked = s.deployment->engine.shared_query_heads;
+  const auto alike = [&](const LayerKind& layer) {
+    const auto* grouped = std::get_if<GroupedAttention>(&layer.mixer);
+    return grouped == nullptr || asked == 0 || grouped->heads == asked * grouped->kv_heads;
+  };
+  return std::all_of(s.deployment->model.layers.begin(), s.deployment->model.layers.end(), alike);
+}
+
 bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
 
 /// No layer keeps keys and values.
@@ -130,8 +143,19 @@ constexpr std::array kRules{
     Rule{"precision.kv_cache", "no layer of the model keeps keys and values", keeps_no_tokens},
     Rule{"engine.host.worker_time", "one GPU serves a replica", no_collectives},
     Rule{"engine.cuda_graphs.dependent_launch", "CUDA graphs are off", no_graphs},
+    Rule{"engine.cuda_graphs.dependent_launch", "no gap between the kernels of a graph is counted (host.graph_gap)",
+         [](const Scenario& s) {
+           const EngineSpec& engine = s.deployment->engine;
+           return engine.graphs.enabled && engine.host.graph_gap <= Seconds(0);
+         }},
     Rule{"engine.cuda_graphs.plain_prefill", "no prompts run in CUDA graphs (prefill_tokens 0)",
          [](const Scenario& s) { return s.deployment->engine.graphs.prefill_tokens == 0; }},
+    Rule{"engine.cuda_graphs.plain_prefill", "all layers of this model run in such graphs",
+         [](const Scenario& s) {
+           return s.deployment->engine.graphs.prefill_tokens > 0 && has_plain_prefill(*s.deployment);
+         }},
+    Rule{"engine.shared_query_heads", "query heads that share a cache are decoded together either way",
+         shares_heads_anyway},
     Rule{"engine.top_p_by", "requests take the likeliest token (engine.sampling)",
          [](const Scenario& s) { return !s.deployment->engine.samples_top_p; }},
     Rule{"engine.prefill_wait_ratio", "prefill_wait_steps is 0",
@@ -331,6 +355,22 @@ void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
         "(engine.async_scheduling); they take time where that is more than a step");
 }
 
+/// A day of a client that is the same on all days, where the recipe asks for none either.
+void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario) {
+  if (!writes(scenario, "workload.client_date")) return;
+  const ConfigTree* client = (*scenario->find("workload"))->find("client");
+  const ConfigTree* recipe = scenario->find("recipe");
+  if (client == nullptr || !*client) {
+    lines.emplace_back("workload.client_date changes nothing here: the workload names no client");
+    return;
+  }
+  const bool asked =
+      recipe != nullptr && *recipe && asks_for_day(find_launch_recipe((*recipe)->scalar, (*recipe)->mark));
+  if (!asked && !changes_by_day((*client)->scalar, (*client)->mark))
+    lines.push_back(fmt::format("workload.client_date changes nothing here: client '{}' is the same on all days",
+                                (*client)->scalar));
+}
+
 /// Rates of the GPU in formats in which nothing is computed.
 void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
   const Deployment& d = *read.deployment;
@@ -360,6 +400,7 @@ std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenari
   }
   add_hidden_masks(lines, read);
   add_small_tiers(lines, read);
+  add_client_date(lines, scenario);
   add_idle_rates(lines, scenario, read);
   return lines;
 }

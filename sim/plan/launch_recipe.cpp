@@ -10,6 +10,7 @@
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
+#include "base/config_release.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -59,7 +60,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .source = in.text("source", ""),
                       .engines = in.texts("engines"),
                       .rules = {},
-                      .stock = in.boolean("stock", false),
+                      .validated = {},
                       .client = in.text("client", ""),
                       .clients = in.tree("clients"),
                       .also = in.texts("also"),
@@ -67,6 +68,13 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
                       .parts = in.tree("parts"),
                       .columns = in.texts("columns"),
                       .submissions = in.tree("submissions")};
+  for (const ConfigTree& item : in.list("validated")) {
+    ConfigReader runs(item, "validated runs of a recipe");
+    recipe.validated.push_back({runs.tree("when"), static_cast<int>(runs.integer("rows", kAtLeastOne))});
+    (void)runs.text("source");
+    runs.finish();
+    (void)holds(recipe.validated.back().when, {});
+  }
   for (const ConfigTree& item : in.list("rules")) {
     ConfigReader rule(item, "a rule of a recipe");
     LaunchRule read{.when = rule.tree("when"),
@@ -94,7 +102,10 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
   return recipe;
 }
 
-std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
+namespace {
+
+/// All recipes that can be read, by their names and other names.
+const std::map<std::string, LaunchRecipe>& all_recipes() {
   static const std::map<std::string, LaunchRecipe> known = [] {
     std::map<std::string, LaunchRecipe> recipes;
     for (const std::string& each : names_of("recipes")) {
@@ -108,13 +119,39 @@ std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
     }
     return recipes;
   }();
-  const auto at = known.find(name);
-  return at != known.end() ? std::optional(at->second) : std::nullopt;
+  return known;
+}
+
+}  // namespace
+
+std::vector<std::string> launch_recipe_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, recipe] : all_recipes()) names.push_back(name);
+  return names;
+}
+
+std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
+  const auto at = all_recipes().find(name);
+  return at != all_recipes().end() ? std::optional(at->second) : std::nullopt;
 }
 
 LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin) {
   if (auto recipe = known_launch_recipe(name)) return *std::move(recipe);
   return parse_launch_recipe(load_named("recipes", name, origin));
+}
+
+std::string image_on(const LaunchRecipe& recipe, const std::string& engine, const std::string& day) {
+  const ConfigTree* list = recipe.images ? recipe.images->find(engine) : nullptr;
+  std::string version;
+  if (list == nullptr || !*list) return version;
+  for (const ConfigTree& item : (*list)->items) {
+    ConfigReader in(item, "an image of a recipe");
+    const std::string since = in.text("since"), named = in.text("version");
+    if (!is_date(since)) in.fail("since", fmt::format("'{}' must be a day as 2025-12-31", since));
+    in.finish();
+    if (day.empty() || since <= day) version = named;
+  }
+  return version;
 }
 
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin) {
@@ -131,6 +168,11 @@ LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& fa
     if (rule.precision) lay(settings.precision, rule.precision);
   }
   return settings;
+}
+
+bool asks_for_day(const LaunchRecipe& recipe) {
+  return recipe.images || std::any_of(recipe.rules.begin(), recipe.rules.end(),
+                                      [](const LaunchRule& rule) { return asks_for_day(rule.when); });
 }
 
 std::vector<std::string> unread_columns(const LaunchRecipe& recipe, const DeploymentFacts& facts) {

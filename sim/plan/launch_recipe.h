@@ -17,14 +17,20 @@ struct LaunchRule {
   std::string source;
 };
 
+/// Measured runs by which the widths of intervals were checked (configs/uncertainty/serving.yaml).
+struct ValidatedRuns {
+  ConfigTree when;  ///< the deployments that they stand for
+  int rows = 0;
+};
+
 struct LaunchRecipe {
   std::string name, help, source;
-  std::vector<std::string> engines;  ///< engines that it launches; empty: any
-  std::vector<LaunchRule> rules;     ///< later ones go over earlier ones
-  bool stock = false;                ///< the server as it comes, tuned for nothing
+  std::vector<std::string> engines;      ///< engines that it launches; empty: any
+  std::vector<LaunchRule> rules;         ///< later ones go over earlier ones
+  std::vector<ValidatedRuns> validated;  ///< intervals are as wide as without a recipe elsewhere
   /// The rest is for tables of measured runs: what their columns leave out of how the source ran.
   std::string client;                ///< that sent the requests: a name of configs/clients
-  ConfigTree clients;                ///< {task: such a name}: in place of `client` in rows with that `task`
+  ConfigTree clients;                ///< {task or "isl/osl": such a name}: in place of `client` in such rows
   std::vector<std::string> also;     ///< other names of the same
   ConfigTree images;                 ///< {engine: [{since: DAY, version}]}: the release that ran from a day on
   ConfigTree parts;                  ///< {gpu: name of configs/hardware that the source means by it}
@@ -36,8 +42,15 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree);
 /// The recipe of that name or other name; throws ConfigError with the nearest.
 LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin);
 
+/// Names of all recipes, other names too.
+std::vector<std::string> launch_recipe_names();
+
 /// The recipe of that name or other name, where there is one.
 std::optional<LaunchRecipe> known_launch_recipe(const std::string& name);
+
+/// The release that the recipe's source ran on a day, of `images`: an engine, or "trtllm-workers" where prefill and
+/// decode run apart. Without a day the newest. Empty: not known.
+std::string image_on(const LaunchRecipe& recipe, const std::string& engine, const std::string& day);
 
 /// Settings of the rules in force, as maps that a scenario could hold: {engine: {...}, precision: {...}}; either may be
 /// null. Amounts (see evaluate_amount) are numbers; those with something unknown are left out. Throws ConfigError where
@@ -51,6 +64,9 @@ struct Seats {
   bool told = false;
 };
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin);
+
+/// Whether the client's day counts: its images have days, or a rule asks for it.
+bool asks_for_day(const LaunchRecipe& recipe);
 
 /// The columns that runs with these facts left unread (LaunchRule::unread).
 std::vector<std::string> unread_columns(const LaunchRecipe& recipe, const DeploymentFacts& facts);

@@ -193,6 +193,10 @@ bool Condition::holds(const DeploymentFacts& facts) const {
          (!dated || (!facts.version.empty() && in_force(facts.version, since_, until_)));
 }
 
+bool asks_for_day(const ConfigTree& when) {
+  return when && (when->find("client_since") != nullptr || when->find("client_until") != nullptr);
+}
+
 bool holds(const ConfigTree& when, const DeploymentFacts& facts) { return Condition(when).holds(facts); }
 
 Amount evaluate_amount(const ConfigNode& text, const DeploymentFacts& facts, double max_num_seqs) {

@@ -57,6 +57,9 @@ class Condition {
   std::optional<Amounts> prompt_tokens_, output_tokens_;
 };
 
+/// Whether a condition asks for the client's day.
+bool asks_for_day(const ConfigTree& when);
+
 /// The same, read for one answer.
 bool holds(const ConfigTree& when, const DeploymentFacts& facts);
 

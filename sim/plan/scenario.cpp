@@ -15,9 +15,11 @@
 #include "hw/kernels/flash_generations.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
+#include "sim/model/stored_format.h"
 #include "sim/plan/check_samples.h"
 #include "sim/plan/client.h"
 #include "sim/plan/disaggregation.h"
+#include "sim/plan/engine_release.h"
 #include "sim/plan/expert_counts.h"
 #include "sim/plan/launch_limits.h"
 #include "sim/plan/launch_recipe.h"
@@ -152,12 +154,21 @@ void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
 }
 
 /// The default engine is vllm. Settings without a name change the default's, unless they are a whole profile.
-ConfigTree engine_tree(ConfigReader& in) {
+ConfigTree written_engine(ConfigReader& in) {
   if (!in.has("engine")) return make_scalar("vllm");
   const ConfigTree tree = in.tree("engine");
   const bool settings =
       tree->kind == ConfigNode::Kind::kMap && tree->find("name") == nullptr && tree->find("kernels") == nullptr;
   return settings ? with_value(tree, "name", make_scalar("vllm", tree->mark), "engine") : tree;
+}
+
+ConfigTree engine_tree(ConfigReader& in, bool disaggregated) {
+  const ConfigTree engine = written_engine(in);
+  const std::string version = image_of_day(in.whole(), engine, disaggregated);
+  if (version.empty()) return engine;
+  const ConfigTree map =
+      engine->kind == ConfigNode::Kind::kScalar ? make_map({{"name", engine->mark, engine}}, engine->mark) : engine;
+  return with_value(map, "version", make_scalar(version, engine->mark), "recipe");
 }
 
 /// The formats that the GPU has units for, as words.
@@ -327,7 +338,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   for (const char* key : {"model", "gpu"}) {
     if (!in.has(key)) throw ConfigError(in.mark(), fmt::format("missing key '{}' of a scenario", key));
   }
-  const ConfigTree engine = engine_tree(in);
+  const ConfigTree engine = engine_tree(in, use.disaggregated);
   d->engine = specs.engine(engine);
   const CalibratedGpu& gpu = specs.gpu(in.tree("gpu"), d->engine.kernels);
   d->gpu = gpu.spec;
@@ -396,7 +407,7 @@ std::optional<WorkloadSpec> read_workload(ConfigReader& in, SpecCache& specs) {
   if (!in.has("workload")) return std::nullopt;
   ConfigTree tree = resolve_named("workloads", in.tree("workload"));
   if (tree->find("client") != nullptr) {
-    const EngineSpec& engine = specs.engine(engine_tree(in));
+    const EngineSpec& engine = specs.engine(engine_tree(in, in.has("disaggregation")));
     DeploymentFacts facts{.engine = engine.name, .version = engine.version, .client_date = ""};
     if (in.has("model")) facts.model = &specs.model(in.tree("model"));
     tree = expand_client(tree, facts);
@@ -445,6 +456,28 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   };
   check(workload);
   for (const WorkloadSpec& client : workload.clients) check(client);
+}
+
+/// Weights whose scales are not those of the published checkpoint.
+void note_scales(Scenario& s) {
+  const ModelSpec& model = s.deployment->model;
+  const Dtype published = stored_format(model, Dtype::kFp8);
+  if (s.deployment->precision.weights != Dtype::kFp8 || published == Dtype::kFp8) return;
+  s.doubts.push_back(fmt::format(
+      "{}: its published fp8 checkpoint has scales for blocks of 128 x 128 (weights: {}); these are for whole tensors",
+      model.name, name_of(published)));
+}
+
+/// Says which release was taken for a day, or for a patch that is not listed.
+void note_release(Scenario& s, const ConfigTree& tree) {
+  ConfigReader in(tree, "a scenario");
+  const EngineSpec& engine = s.deployment->engine;
+  if (!image_of_day(tree, written_engine(in), in.has("disaggregation")).empty())
+    s.doubts.push_back(fmt::format("engine: no version is given; recipe '{}' ran {} {} on that day",
+                                   s.deployment->recipe, engine.name, engine.version));
+  if (const std::string listed = release_taken_for(engine); !listed.empty())
+    s.doubts.push_back(fmt::format("engine: {} {} is not listed; taken as {} of {}", engine.name, engine.version,
+                                   listed, engine.released));
 }
 
 void note_quoted(Scenario& s, const ConfigTree& tree) {
@@ -578,7 +611,9 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
     in.fail("lora", "unknown key 'lora' of a scenario; LoRA adapters are given by 'adapters'");
   in.finish();
   s.doubts = check_support(s, forced, mark);
+  note_release(s, tree);
   note_unread(s);
+  note_scales(s);
   note_quoted(s, tree);
   const std::vector<std::string> older = older_than_model(s, day_of_publication(tree));
   s.doubts.insert(s.doubts.end(), older.begin(), older.end());

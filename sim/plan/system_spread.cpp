@@ -5,15 +5,17 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <vector>
 
 #include "base/config_library.h"
 #include "base/config_reader.h"
 #include "base/error_summary.h"
 #include "base/root_sum.h"
 #include "base/text.h"
+#include "sim/plan/kernel_release.h"
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/planned_spread.h"
+#include "sim/plan/rules.h"
 
 namespace roofcast {
 namespace {
@@ -70,16 +72,34 @@ const Uncertainty& uncertainty() {
   return read;
 }
 
-/// Does a recipe say how the engine is launched, beside a stock server? A file of the user's own does.
-bool launch_stated(const std::string& recipe) {
-  if (recipe.empty()) return false;
+/// The deployments by whose measured runs a recipe's widths were checked; none for a recipe that cannot be read here.
+const std::vector<Condition>& validated_deployments(const std::string& recipe) {
   static std::mutex mutex;
-  static std::map<std::string, bool> known;
+  static std::map<std::string, std::vector<Condition>> known;
   const std::lock_guard lock(mutex);
-  const auto found = known.find(recipe);
-  if (found != known.end()) return found->second;
-  const std::optional<LaunchRecipe> named = known_launch_recipe(recipe);
-  return known[recipe] = !named || !named->stock;
+  if (const auto found = known.find(recipe); found != known.end()) return found->second;
+  std::vector<Condition>& deployments = known[recipe];
+  try {
+    for (const ValidatedRuns& runs : find_launch_recipe(recipe, Mark{"recipe", 0, 0}).validated)
+      deployments.emplace_back(runs.when);
+  } catch (const ConfigError&) {
+    deployments.clear();
+  }
+  return deployments;
+}
+
+/// Whether measured runs of this recipe on such a deployment showed the widths by regime.
+bool is_validated(const Deployment& d) {
+  if (d.recipe.empty()) return false;
+  const DeploymentFacts facts{.engine = d.engine.name,
+                              .version = d.engine.version,
+                              .client_date = "",
+                              .gpu = &d.gpu,
+                              .model = &d.model,
+                              .sharding = &d.sharding,
+                              .precision = &d.precision};
+  const std::vector<Condition>& deployments = validated_deployments(d.recipe);
+  return std::any_of(deployments.begin(), deployments.end(), [&](const Condition& c) { return c.holds(facts); });
 }
 
 LogSpread normal(double deviation) { return {-kNinetyPercent * deviation, kNinetyPercent * deviation}; }
@@ -97,14 +117,15 @@ void widen(SystemSpread& spread, const SystemSpread& more) {
   spread.tpot = together(spread.tpot, more.tpot);
 }
 
-/// `launch`: what is not known of it.
-SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch) {
+/// `launch`: what is not known of it; `release`: the kernels are those of another one.
+SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool release) {
   if (!has_spread(d, regime)) return {};
   const Uncertainty& u = uncertainty();
   SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
-  widen(spread, launch_stated(d.recipe) ? SystemSpread{} : launch);
+  const bool validated = is_validated(d);
+  if (!validated) widen(spread, launch);
   if (!d.engine.graphs.enabled && d.roofline() == nullptr) widen(spread, normal(u.launches));
-  if (d.engine.beyond_known) widen(spread, normal(u.release));
+  if (d.engine.beyond_known || (release && !validated)) widen(spread, normal(u.release));
   if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
   return spread;
 }
@@ -125,10 +146,10 @@ LogSpread together(const LogSpread& one, const LogSpread& other) {
 }
 
 SystemSpread system_spread(const Deployment& d, LoadRegime regime) {
-  return spread_of(d, regime, uncertainty().recipe);
+  return spread_of(d, regime, uncertainty().recipe, has_kernels_of_another_release(d));
 }
 SystemSpread planned_spread(const Deployment& d, LoadRegime regime) {
-  return spread_of(d, regime, normal(uncertainty().host));
+  return spread_of(d, regime, normal(uncertainty().host), false);
 }
 
 LogSpread power_spread(const Deployment& d) {

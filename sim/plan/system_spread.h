@@ -24,9 +24,10 @@ struct LogSpread {
   double low = 0, high = 0;
 };
 
-/// From configs/uncertainty/serving.yaml: by the regime, wider where no recipe says how the engine is launched (none is
-/// named, or one of a stock server), where decode is launched kernel by kernel, where the engine is newer than what is known, and where the
-/// kernels were measured on a GPU of another vendor. Nothing for the ideal roofline.
+/// From configs/uncertainty/serving.yaml, by the regime. Wider where no run of the recipe on this GPU and release
+/// checked it (`validated` of configs/recipes), and there again for kernels of another release; where decode is launched
+/// kernel by kernel; for an engine newer than what is known; and for kernels measured on a GPU of another vendor.
+/// Nothing for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };

@@ -47,11 +47,17 @@ void take_front_end(HostCosts& host, const ConfigTree& value) {
   in.finish();
 }
 
+int small_integer(ConfigReader& in, std::string_view key, int otherwise, double low) {
+  return static_cast<int>(in.integer(key, otherwise, {low, 16777216.0}));
+}
+
+/// `prefill_tokens: max_batch`: the largest captured size is of the tokens of any step, as vLLM counts it.
 GraphSettings parse_graphs(ConfigReader in) {
   GraphSettings graphs;
   graphs.enabled = in.boolean("enabled", true);
   graphs.max_batch = static_cast<int>(in.integer("max_batch", graphs.max_batch, {0, 1 << 20}));
-  graphs.prefill_tokens = static_cast<int>(in.integer("prefill_tokens", graphs.prefill_tokens, {0, 1 << 24}));
+  const bool any_step = in.has("prefill_tokens") && in.text("prefill_tokens") == "max_batch";
+  graphs.prefill_tokens = any_step ? graphs.max_batch : small_integer(in, "prefill_tokens", graphs.prefill_tokens, 0);
   graphs.dependent_launch = in.boolean("dependent_launch", graphs.dependent_launch);
   graphs.plain_prefill = in.boolean("plain_prefill", graphs.plain_prefill);
   for (double size : in.numbers("padded_sizes", {1.0, 1 << 20})) {
@@ -65,10 +71,6 @@ GraphSettings parse_graphs(ConfigReader in) {
 }
 
 constexpr Bytes kMostHostMemory{1e15};  ///< a GPU: what all GPUs of a replica hold still counts in 64 bit
-
-int small_integer(ConfigReader& in, std::string_view key, int otherwise, double low) {
-  return static_cast<int>(in.integer(key, otherwise, {low, 16777216.0}));
-}
 
 /// Settings that are given stay as they are on every GPU.
 std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {

@@ -17,14 +17,16 @@ constexpr double kMaskSeconds = 40e-6;
 /// multimodal models, copies of the attention, and layers of linear attention or with an indexer; and latent attention,
 /// whose graphs end at 2048 tokens there and are off in later releases.
 int prefill_graph_tokens(const Deployment& d) {
-  if (!d.engine.graphs.plain_prefill) return d.engine.graphs.prefill_tokens;
-  const auto plain = [](const LayerKind& kind) { return facts_of(kind.mixer).captured_prefill; };
-  const bool captured = !d.model.multimodal && d.sharding.attention_dp == 1 &&
-                        std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
-  return captured ? d.engine.graphs.prefill_tokens : 0;
+  return d.engine.graphs.plain_prefill && !has_plain_prefill(d) ? 0 : d.engine.graphs.prefill_tokens;
 }
 
 }  // namespace
+
+bool has_plain_prefill(const Deployment& d) {
+  const auto plain = [](const LayerKind& kind) { return facts_of(kind.mixer).captured_prefill; };
+  return !d.model.multimodal && d.sharding.attention_dp == 1 &&
+         std::all_of(d.model.layers.begin(), d.model.layers.end(), plain);
+}
 
 StepHost::StepHost(const Deployment& deployment)
     : deployment_(deployment),

@@ -7,6 +7,10 @@
 
 namespace roofcast {
 
+/// Whether SGLang's plain graphs hold the prompts of this model: text, every head's own keys in all layers, one copy of
+/// the attention.
+bool has_plain_prefill(const Deployment& deployment);
+
 /// The time that the host adds to one step, in seconds.
 struct HostTime {
   bool eager = false;                         ///< launched kernel by kernel

@@ -305,4 +305,8 @@ TEST_CASE("releases: what is no version is none, and no neighbour is made of it"
     CHECK_MESSAGE(!version_numbers(text).empty(), text);
   CHECK_FALSE(is_date("2025-13-45"));
   CHECK(is_date("2025-12-31"));
+  CHECK_FALSE(is_date("2026-02-30"));  // February has 28 days, 29 in 2024
+  CHECK_FALSE(is_date("2026-02-29"));
+  CHECK(is_date("2024-02-29"));
+  CHECK_FALSE(is_date("2026-04-31"));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "sim/plan/measured/plausibility.h"
 #include "sim/plan/measured/row_scenario.h"
 #include "sim/plan/rules.h"
@@ -71,6 +72,12 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
   for (std::string_view name : {"model", "gpu", "engine", "isl", "osl"}) {
     const bool needed = name == "model" || out.kind != RunKind::kSubmission;
     if (needed && (name == "gpu" || out.kind != RunKind::kSteady)) (void)table.column(name);  // or throw
+  }
+  static const std::vector<std::string> kSaysHow{"protocol", "recipe"};
+  for (const std::string& column : table.columns()) {
+    const std::string nearest = nearest_name(column, kSaysHow);
+    if (column.size() > 4 && !nearest.empty() && nearest != column && !table.find(nearest))
+      throw ConfigError(Mark{table.path(), 1, 1}, fmt::format("unknown column '{}'; nearest is '{}'", column, nearest));
   }
   const RunColumns columns(table);
   SpecCache specs;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include <fmt/format.h>
@@ -52,6 +53,109 @@ std::string datasheet_doubt(const MeasuredRun& run, const Figures& f) {
   return "";
 }
 
+/// The datasheet's times of one replica, the least that any launch of it takes.
+class DatasheetTimes {
+ public:
+  explicit DatasheetTimes(const MeasuredRun& run) : run_(run), ideal_(std::make_shared<Deployment>(*run.deployment)) {
+    ideal_->fidelity = Fidelity::kIdeal;
+    model_ = std::make_unique<StepModel>(ideal_);
+  }
+
+  double output_tokens() const { return run_.workload.output_tokens.mean(); }
+  /// A decode step of so many sequences.
+  double step(double sequences) {
+    const int decodes = std::max(1, static_cast<int>(sequences));
+    return model_->cost({.decodes = decodes, .decode_context = decodes * context(), .prefills = {}}).time.base();
+  }
+  /// One prompt of several that share a pass over the weights; 0 where prompts may be found in the prefix cache.
+  double prompt(double waiting) {
+    const WorkloadSpec& w = run_.workload;
+    if (ideal_->engine.prefix_caching && w.shared_prefix_tokens > 0) return 0;
+    constexpr double kTokens = 16384;  // weights read once for so many take hardly any time
+    const double length = std::max(1.0, w.prompt_tokens.mean());
+    const std::vector<PrefillChunk> prompts(
+        static_cast<std::size_t>(std::clamp(std::min(waiting, kTokens / length), 1.0, 4096.0)),
+        PrefillChunk{.tokens = static_cast<int>(length), .context_before = 0});
+    return model_->cost({.prefills = prompts}).time.base() / static_cast<double>(prompts.size());
+  }
+  /// Seconds a request and replica where so many are in flight: prompts and decode steps may share their passes, and
+  /// the ranks and stages of a replica work side by side.
+  double share(double in_flight) {
+    const Deployment& d = *ideal_;
+    const double length = run_.workload.prompt_tokens.mean() + output_tokens();
+    const double room = d.memory.max_batch(length, d.engine.block_size) * d.sharding.attention_dp;
+    const double batch = std::max(1.0, std::min(in_flight, room));
+    const double decodes = output_tokens() > 1 ? (output_tokens() - 1) * step(batch) / batch : 0.0;
+    return std::max(prompt(in_flight) / d.sharding.attention_dp, decodes) / d.sharding.pp;
+  }
+
+ private:
+  double context() const { return run_.workload.prompt_tokens.mean() + output_tokens() / 2; }
+
+  const MeasuredRun& run_;
+  std::shared_ptr<Deployment> ideal_;
+  std::unique_ptr<StepModel> model_;
+};
+
+/// What a metric of a table measures, if it is judged: a latency, or output tokens a second of all replicas.
+std::string metric_doubt(const MeasuredRun& run, std::string_view metric, double value, double in_flight) {
+  if (!(value > 0)) return "";
+  DatasheetTimes least(run);
+  const auto below = [&](std::string_view name, double seconds, double bound, const char* of) {
+    return seconds < kTolerance * bound ? fmt::format("{} of {:.2f} ms is below the {:.2f} ms that {} by the datasheet",
+                                                      name, seconds * 1e3, bound * 1e3, of)
+                                        : std::string();
+  };
+  const Sharding& sharding = run.deployment->sharding;
+  if (metric == "ttft_ms") return below("TTFT", value * 1e-3, least.prompt(1), "one prompt takes");
+  if (metric == "tpot_ms" || metric == "itl_ms" || metric == "median_itl_ms")
+    return below(metric == "tpot_ms" ? "TPOT" : "ITL", value * 1e-3, least.step(1), "a decode step takes");
+  double seconds = 0;  // a request and replica
+  if (metric == "e2e_ms") {
+    const double alone = least.prompt(1) + (least.output_tokens() - 1) * least.step(1);
+    if (std::string why = below("a batch", value * 1e-3, alone, "one of its requests takes"); !why.empty()) return why;
+    seconds = value * 1e-3 / in_flight;
+  } else {
+    double rate = value / std::max(1, run.serving.replicas);
+    if (metric == "tokens_per_s_per_gpu") rate = value * sharding.gpus();
+    if (metric == "total_tokens_per_s")
+      rate *= least.output_tokens() / (least.output_tokens() + run.workload.prompt_tokens.mean());
+    seconds = least.output_tokens() / rate;
+  }
+  return below("a request", seconds, least.share(in_flight), "its share of a replica takes");
+}
+
+/// The doubts of a table without closed loops.
+std::string table_doubt(RunKind kind, const CsvTable& table, const MeasuredRun& run) {
+  const double replicas = std::max(1, run.serving.replicas);
+  // At a rate, or for a time, as many are in flight as there is room for.
+  const bool counted = kind != RunKind::kSubmission && run.workload.requests > 0 && !run.workload.duration;
+  const double in_flight = kind == RunKind::kSteady ? run.workload.arrivals.concurrency / replicas
+                           : counted                ? static_cast<double>(run.workload.requests) / replicas
+                                                    : 1e9;
+  const auto of = [&](std::string_view metric, std::string_view column) {
+    return metric_doubt(run, metric, measured_value(table, run.row, column), std::max(1.0, in_flight));
+  };
+  if (kind == RunKind::kSteady) {
+    std::string why = of("median_itl_ms", "median_itl_ms");
+    return why.empty() ? of("output_tokens_per_s", "output_tokens_per_s") : why;
+  }
+  if (kind == RunKind::kSubmission) {
+    std::string why = of("tokens_per_s", "tokens_per_s");
+    return why.empty() ? of("ttft_ms", "mean_ttft_ms") : why;
+  }
+  static constexpr std::array<std::string_view, 8> kJudged{"ttft_ms",
+                                                           "tpot_ms",
+                                                           "itl_ms",
+                                                           "e2e_ms",
+                                                           "tokens_per_s",
+                                                           "total_tokens_per_s",
+                                                           "output_tokens_per_s",
+                                                           "tokens_per_s_per_gpu"};
+  const bool judged = std::find(kJudged.begin(), kJudged.end(), run.metric) != kJudged.end();
+  return judged ? of(run.metric, "value") : "";
+}
+
 /// Runs that differ by their load alone.
 std::string settings_of(const CsvTable& table, const MeasuredRun& run) {
   std::string key = run.classes.version + "|" + run.classes.harness;
@@ -67,7 +171,6 @@ std::string settings_of(const CsvTable& table, const MeasuredRun& run) {
 }  // namespace
 
 void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
-  if (!closed_loop(runs.kind)) return;
   const auto doubt = [](MeasuredRun& run, std::string why) {
     if (why.empty() || !run.doubt.empty()) return;
     run.doubt = std::move(why);
@@ -79,7 +182,8 @@ void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
   std::vector<std::string> found(runs.runs.size());
   parallel_for_each_index(found.size(), [&](std::size_t i) {
     const MeasuredRun& run = runs.runs[i];
-    if (run.scored && run.note.empty()) found[i] = datasheet_doubt(run, figures(run));
+    if (!run.scored || !run.note.empty()) return;
+    found[i] = closed_loop(runs.kind) ? datasheet_doubt(run, figures(run)) : table_doubt(runs.kind, table, run);
   });
   std::map<std::string, std::vector<MeasuredRun*>> alike;
   for (std::size_t i = 0; i < found.size(); ++i) {

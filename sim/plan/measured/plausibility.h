@@ -6,7 +6,7 @@
 
 namespace roofcast {
 
-/// Marks runs of closed loops that cannot be so: MeasuredRun::doubt says why, and they are no longer scored. A run is
+/// Marks runs that cannot be so: MeasuredRun::doubt says why, and they are no longer scored. A run is
 /// judged by its own figures and by the datasheet (Fidelity::kIdeal), never by a calibrated prediction. With c requests
 /// in flight, a latency of TTFT + osl TPOT and Little's law, c osl TPOT / latency of them decode at a time.
 ///   bytes    TPOT is at least the datasheet's time of a decode step of that many sequences
@@ -14,6 +14,12 @@ namespace roofcast {
 ///            no prompt is found in the prefix cache
 ///   service  TTFT is at least the datasheet's time of one prompt, likewise
 ///   load     TPOT is not half as long again as at twice the load or more, all else equal
+/// Of other tables each metric by itself:
+///   ttft_ms  at least one prompt; tpot_ms, itl_ms: at least a decode step of one sequence
+///   e2e_ms   at least one request of the batch alone, and as a rate:
+///   rates    a request's seconds of a replica are at least its prompt's in a full pass, and its decode steps' shared
+///   by
+///            as many as are in flight and fit the memory, whichever is longer
 /// Each with a tolerance of 15 %, for clocks above the datasheet's and means of few requests.
 void mark_implausible(MeasuredRuns& runs, const CsvTable& table);
 

@@ -10,7 +10,9 @@
 #include "base/config_library.h"
 #include "base/config_reader.h"
 #include "base/config_release.h"
+#include "base/text.h"
 #include "sim/model/recipes.h"
+#include "sim/model/stored_format.h"
 #include "sim/plan/client.h"
 #include "sim/plan/measured/request_settings.h"
 #include "sim/plan/measured/submission.h"
@@ -44,14 +46,6 @@ class MapBuilder {
 /// Words in format columns that are another name of a format.
 std::string format_word(const std::string& word) {
   return word == "int4_wo" ? "int4" : word == "int8_wo" ? "int8" : word;
-}
-
-/// "fp8" means fp8_block for a model whose published fp8 checkpoint scales by blocks of 128 x 128
-/// (quantization_config.weight_block_size of DeepSeek-V3, Qwen3-*-FP8, MiniMax-M2, GLM-4.5 and later).
-Dtype stored_format(Dtype column, const ModelSpec& model) {
-  if (column != Dtype::kFp8) return column;
-  const bool by_blocks = model.precision.weights == Dtype::kFp8Block || model.family.starts_with("qwen3");
-  return by_blocks ? Dtype::kFp8Block : column;
 }
 
 /// A row's model and, if its name contains one, the format of its weights.
@@ -211,13 +205,10 @@ class RowWriter {
     if (experts.starts_with("MARLIN")) m.put("moe_kernel", "marlin");
   }
 
-  /// vLLM's largest captured size counts the tokens of every kind of step; other engines' limits apply to decode only.
   void graphs(MapBuilder& m) const {
     if (text("cuda_graph_max_batch").empty()) return;
     MapBuilder graphs(mark_);
-    const int largest = count("cuda_graph_max_batch", 0);
-    graphs.put("max_batch", largest);
-    if (engine_name() == "vllm") graphs.put("prefill_tokens", largest);
+    graphs.put("max_batch", count("cuda_graph_max_batch", 0));
     m.put("cuda_graphs", graphs.map());
   }
 
@@ -286,7 +277,7 @@ class RowWriter {
     Dtype base = own.weights;
     bool set = false;
     if (!weights.empty()) {
-      Dtype format = stored_format(parse_dtype(weights, mark_), model_);
+      Dtype format = stored_format(model_, parse_dtype(weights, mark_));
       // A checkpoint has one format: if experts are scaled by blocks, so is the rest.
       if (format == Dtype::kFp8 && experts == "fp8_block") format = Dtype::kFp8Block;
       // A checkpoint stored in that format keeps its details (formats of experts, group sizes).
@@ -295,7 +286,7 @@ class RowWriter {
       base = format;
     }
     const Dtype now = set ? base : own.expert_weights;
-    const Dtype wanted = !experts.empty() && experts != weights ? stored_format(parse_dtype(experts, mark_), model_)
+    const Dtype wanted = !experts.empty() && experts != weights ? stored_format(model_, parse_dtype(experts, mark_))
                          : !weights.empty()                     ? base
                                                                 : now;
     if (wanted != now) m.put("expert_weights", std::string(name_of(wanted)));
@@ -306,8 +297,11 @@ class RowWriter {
   /// Who sends the load, as the recipe knows it; empty: not known.
   std::string client_name() const {
     if (!recipe_) return "";
-    const ConfigTree* of_task = recipe_->clients ? recipe_->clients->find(text("task")) : nullptr;
-    return of_task != nullptr && *of_task ? (*of_task)->scalar : recipe_->client;
+    for (const std::string& load : {text("task"), text("isl") + "/" + text("osl")}) {
+      const ConfigTree* own = recipe_->clients ? recipe_->clients->find(load) : nullptr;
+      if (own != nullptr && *own) return (*own)->scalar;
+    }
+    return recipe_->client;
   }
 
   ConfigTree workload() const {
@@ -380,20 +374,6 @@ class RowWriter {
   std::vector<std::string> unread_;  ///< columns that count as blank
 };
 
-/// The version of the last entry of [{since: DAY, version}] that is not later than the day.
-std::string version_on(const ConfigTree& images, const std::string& name, const std::string& day) {
-  const ConfigTree* list = images ? images->find(name) : nullptr;
-  std::string version;
-  if (list == nullptr || !*list) return version;
-  for (const ConfigTree& item : (*list)->items) {
-    ConfigReader in(item, "an image of a recipe");
-    const std::string since = in.text("since"), named = in.text("version");
-    in.finish();
-    if (day.empty() || since <= day) version = named;
-  }
-  return version;
-}
-
 bool is_version(const std::string& text) {
   const std::vector<int> numbers = version_numbers(text);
   return !numbers.empty() && numbers.front() < 100;
@@ -406,6 +386,10 @@ std::optional<LaunchRecipe> recipe_of_row(const RunColumns& columns, std::size_t
     return find_launch_recipe(name, columns.mark(row));
   for (const char* column : {"protocol", "source"}) {
     if (auto recipe = known_launch_recipe(columns.text(row, column))) return recipe;
+  }
+  if (const std::string protocol = columns.text(row, "protocol"); !protocol.empty()) {
+    if (!nearest_name(protocol, launch_recipe_names()).empty())
+      throw ConfigError(columns.mark(row), unknown_name("protocol", protocol, launch_recipe_names()));
   }
   for (const std::string& name : names_of("recipes")) {
     const auto recipe = known_launch_recipe(name);
@@ -423,12 +407,12 @@ std::string release_of_row(RunKind kind, const RunColumns& columns, std::size_t 
   const std::string day = columns.text(row, "measured");
   std::string engine = columns.text(row, "engine");
   if (engine.empty() && recipe && recipe->engines.size() == 1) engine = recipe->engines.front();
-  const ConfigTree images = recipe ? recipe->images : nullptr;
+  const auto image = [&](const std::string& key) { return recipe ? image_on(*recipe, key, day) : ""; };
   if (kind == RunKind::kDisaggregated) {
-    if (const std::string on = version_on(images, engine + "-workers", day); !on.empty()) return on;
+    if (const std::string on = image(engine + "-workers"); !on.empty()) return on;
   }
   if (is_version(version)) return version;
-  if (const std::string on = version_on(images, engine, day); !on.empty()) return on;
+  if (const std::string on = image(engine); !on.empty()) return on;
   return is_date(day) ? day : "";
 }
 

@@ -57,11 +57,12 @@ Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vect
   return samples;
 }
 
-/// Every group counts once, whatever its rows.
-void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool dense_only) {
+/// Every group of `least` rows or more counts once.
+std::vector<AccuracyLine> means_of(const std::vector<AccuracyLine>& lines, const std::string& name, bool dense_only,
+                                   std::size_t least) {
   std::map<std::string, std::vector<const AccuracyLine*>> by_metric;
   for (const AccuracyLine& line : lines) {
-    if (line.errors.rows >= 5 && (line.dense || !dense_only)) by_metric[line.metric].push_back(&line);
+    if (line.errors.rows >= least && (line.dense || !dense_only)) by_metric[line.metric].push_back(&line);
   }
   std::vector<AccuracyLine> means;
   for (const auto& [metric, of] : by_metric) {
@@ -80,6 +81,20 @@ void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool d
     }
     mean.spearman = correlations / ranked;  // NaN where no group can be ranked
     means.push_back(mean);
+  }
+  return means;
+}
+
+/// Means over the groups of five rows or more, and over all where some have fewer.
+void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool dense_only) {
+  constexpr std::size_t kRows = 5;
+  const bool small = std::any_of(lines.begin(), lines.end(), [&](const AccuracyLine& line) {
+    return line.errors.rows < kRows && (line.dense || !dense_only);
+  });
+  std::vector<AccuracyLine> means = means_of(lines, name, dense_only, kRows);
+  if (small) {
+    const std::vector<AccuracyLine> any = means_of(lines, name + ", small ones too", dense_only, 1);
+    means.insert(means.end(), any.begin(), any.end());
   }
   lines.insert(lines.end(), means.begin(), means.end());
 }
@@ -156,7 +171,7 @@ std::vector<AccuracyLine> accuracy_by_group(const MeasuredRuns& runs, const CsvT
   add_means(dense, "dense groups", true);
   add_means(lines, "all groups", false);
   for (const AccuracyLine& line : dense) {
-    if (line.group == "dense groups") lines.push_back(line);
+    if (line.group.starts_with("dense groups")) lines.push_back(line);
   }
   return lines;
 }

@@ -85,6 +85,26 @@ TEST_CASE("a format sets what engines run with it") {
   CHECK(apart.weight_scales.group_size == 32);
 }
 
+TEST_CASE("fp8 is scaled as the model's published checkpoint of it") {
+  const auto weights = [](const char* model, const char* text) {
+    return parsed(parse_model(load_document("models", model, {})), text).weights;
+  };
+  for (const char* text : {"fp8", "{weights: fp8}", "{weights: fp8, kv_cache: fp8}"}) {
+    CHECK(weights("qwen3-32b", text) == Dtype::kFp8Block);
+    CHECK(weights("deepseek-v3", text) == Dtype::kFp8Block);  // its own format
+    CHECK(weights("glm-5", text) == Dtype::kFp8Block);
+    CHECK(weights("llama-3.1-70b", text) == Dtype::kFp8);
+    CHECK(weights("qwen2.5-72b", text) == Dtype::kFp8);  // none is published
+  }
+  CHECK(weights("qwen3-32b", "fp8_tensor") == Dtype::kFp8);
+  CHECK(weights("deepseek-v3", "{weights: FP8_tensor}") == Dtype::kFp8);
+  CHECK(weights("RedHatAI/Qwen3-32B-FP8-dynamic", "{weights: fp8}") == Dtype::kFp8);  // told by its own checkpoint
+  const ModelSpec experts = parse_model(load_document("models", "qwen3-30b-a3b", {}));
+  CHECK(parsed(experts, "{expert_weights: fp8}").expert_weights == Dtype::kFp8Block);
+  CHECK(parsed(experts, "{expert_weights: fp8_tensor}").expert_weights == Dtype::kFp8);
+  CHECK(parsed(experts, "{weights: fp8}").activations == Dtype::kFp8);
+}
+
 TEST_CASE("recipes set several at once") {
   const ModelSpec model = from_text(kSmall + "}");
   const Precision awq = parsed(model, "{weights: awq}");

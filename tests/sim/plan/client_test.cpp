@@ -166,7 +166,7 @@ TEST_CASE("clients: changes by day, engine and model") {
 
 TEST_CASE("clients: a change of lengths goes over numbers, not over laws") {
   const auto outputs = [](const std::string& prompt, const std::string& output) {
-    return read("client: vllm-performance-suite, rate: inf, prompt_tokens: " + prompt + ", output_tokens: " + output)
+    return read("client: vllm-sharegpt, rate: inf, prompt_tokens: " + prompt + ", output_tokens: " + output)
         .output_tokens;
   };
   // The means of its ShareGPT sample, 202 and 214, are means of widely different lengths.
@@ -176,6 +176,9 @@ TEST_CASE("clients: a change of lengths goes over numbers, not over laws") {
   CHECK(outputs("181", "234").longest() == 234);
   CHECK(outputs("467", "256").longest() == 256);
   CHECK(outputs("202", "{distribution: fixed, value: 214}").longest() == 214);
+  // Other clients take numbers as they are.
+  CHECK(read("client: vllm-performance-suite, rate: inf, prompt_tokens: 202, output_tokens: 214")
+            .output_tokens.longest() == 214);
 }
 
 TEST_CASE("clients: a load that a client does not send is refused") {

@@ -35,6 +35,10 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   CHECK(idle(", fused_all_reduce: true", "model: llama-3.1-8b\nparallelism: {tp: 2}").empty());
   CHECK(idle(", moe_kernel: marlin").size() == 1);
   CHECK(idle(", moe_kernel: marlin", "model: mixtral-8x7b\nparallelism: {tp: 4}").empty());
+  CHECK(idle(", cuda_graphs: {dependent_launch: true}").size() == 1);  // vLLM's graphs have no gaps
+  CHECK(idle(", cuda_graphs: {plain_prefill: true}").size() == 1);     // a text model of plain attention
+  CHECK(idle(", shared_query_heads: 4").size() == 1);                  // 32 heads over 8
+  CHECK(idle(", shared_query_heads: 8").empty());
   CHECK(idle(", kv_offload: 10 GB").size() == 1);  // no prompt shares a prefix
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded").size() == 1);
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded\nparallelism: {replicas: 2}").empty());
@@ -51,6 +55,20 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   };
   CHECK(adapters(", disk_bandwidth: 1 GB/s").size() == 1);  // all four are in host memory
   CHECK(adapters(", host: 2, disk_bandwidth: 1 GB/s").empty());
+}
+
+TEST_CASE("idle settings: the day of a client that is the same on all days") {
+  const auto lines = [](const std::string& client) {
+    const ConfigTree tree = parse_config_text(
+        "model: llama-3.1-8b\ngpu: h100-sxm\nengine: vllm@0.19\nworkload: {client_date: 2026-01-01, client: " + client +
+            ", concurrency: 4, prompt_tokens: 100, output_tokens: 10}\n",
+        "s.yaml");
+    return idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated));
+  };
+  CHECK(lines("vllm-bench") ==
+        std::vector<std::string>{"workload.client_date changes nothing here: client 'vllm-bench' is "
+                                 "the same on all days"});
+  CHECK(lines("inferencex").empty());
 }
 
 TEST_CASE("idle settings: keys of a load that do nothing in it") {

@@ -1,6 +1,7 @@
 #include "sim/plan/launch_recipe.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "base/config_library.h"
 #include "base/config_release.h"
@@ -238,6 +239,28 @@ TEST_CASE("recipe: a scenario's own settings go over the recipe's, and those ove
        {called.host.request_time, called.host.request_latency, called.host.token_time, called.host.prompt_token_time})
     CHECK(cost == Seconds(0));
   CHECK(read(engine + ", front_end: dynamo}\nrecipe: mlperf").deployment->engine.front_end == "dynamo");
+}
+
+TEST_CASE("recipe: a scenario without a version takes the release of the client's day") {
+  const auto version = [](const std::string& engine, const char* day) {
+    return read_scenario(
+        parse_config_text(
+            fmt::format("model: llama-3.1-8b\ngpu: h100-sxm\nrecipe: inferencex\n{}\nworkload: {{client: inferencex, "
+                        "client_date: {}, concurrency: 4, prompt_tokens: 100, output_tokens: 10}}",
+                        engine, day),
+            "s.yaml"),
+        Fidelity::kCalibrated);
+  };
+  const Scenario dated = version("engine: vllm", "2025-12-01");
+  CHECK(dated.deployment->engine.version == "0.11.0");
+  CHECK(dated.doubts.front() == "engine: no version is given; recipe 'inferencex' ran vllm 0.11.0 on that day");
+  CHECK(version("engine: {name: sglang, max_num_seqs: 64}", "2026-03-01").deployment->engine.version == "0.5.9");
+  CHECK(version("engine: vllm@0.19", "2025-12-01").deployment->engine.version == "0.19.0");
+  CHECK(version("engine: {name: vllm, version: 0.19.0}", "2025-12-01").deployment->engine.version == "0.19.0");
+  CHECK(version("", "2025-09-01").deployment->engine.version == "0.10.2");  // vllm is the default
+  // A patch that is not listed says so.
+  CHECK(version("engine: vllm@0.12.7", "2026-03-01").doubts.front() ==
+        "engine: vllm 0.12.7 is not listed; taken as 0.12.0 of 2025-12-03");
 }
 
 TEST_CASE("recipe: its formats go under those that the scenario writes") {

@@ -396,6 +396,14 @@ TEST_CASE("measured runs: offline benchmarks queue what their version's page say
   CHECK(of("v0.12.0", "128").deployment->engine.own_all_reduce);
 }
 
+TEST_CASE("measured runs: a misspelt protocol, or its column, is answered with the nearest") {
+  CHECK(rows::read(loop({{"protocol", "inferncex"}}))
+            .note.find("unknown protocol 'inferncex'; nearest is 'inferencex'") != std::string::npos);
+  CHECK(rows::read(loop({{"protocol", "somebody"}})).note == "");
+  CHECK_THROWS_WITH((void)rows::read(loop({{"protcol", "inferencex"}})),
+                    "runs.csv:1:1: unknown column 'protcol'; nearest is 'protocol'");
+}
+
 TEST_CASE("measured runs: an online run with the means of a ShareGPT sample has its spread") {
   const auto of = [](const char* isl, const char* osl) {
     return rows::read(figure({{"source", "trtllm_online_serving"},

@@ -114,6 +114,33 @@ TEST_CASE("plausibility: what a table marked stays as it marked it, and runs wit
         "marked suspect in the table");
   CHECK(doubt({}) == "");
   CHECK(doubt({{"ttft_ms", "0"}, {"tpot_ms", "0"}}) == "");
-  // Offline and static runs are not closed loops.
-  CHECK(rows::read(rows::figure({{"metric", "e2e_ms"}, {"value", "0.001"}, {"batch", "4"}})).doubt == "");
+}
+
+TEST_CASE("plausibility: figures of a batch, of everything at once and of a rate") {
+  // 256 tokens in and 64 out: of a prompt each product takes the longer of FLOPs and bytes, in all 5.2 ms where the
+  // FLOPs are 3.7; with 63 decode steps of 4.5 ms 0.29 s.
+  const auto judged = [](const Cells& changes) {
+    const MeasuredRun run = rows::read(rows::figure(rows::with({{"isl", "256"}, {"osl", "64"}}, changes)));
+    REQUIRE(run.note == "");
+    CHECK(run.scored == run.doubt.empty());
+    return run.doubt;
+  };
+  CHECK(judged({{"metric", "e2e_ms"}, {"value", "300"}, {"batch", "4"}}) == "");
+  CHECK(judged({{"metric", "e2e_ms"}, {"value", "200"}, {"batch", "4"}}).starts_with("a batch of 200.00 ms is below"));
+  CHECK(judged({{"metric", "ttft_ms"}, {"value", "5"}, {"batch", "1"}}) == "");
+  CHECK(
+      judged({{"metric", "ttft_ms"}, {"value", "3"}, {"batch", "1"}}).starts_with("TTFT of 3.00 ms is below the 5.2"));
+  CHECK(judged({{"metric", "tpot_ms"}, {"value", "3"}, {"batch", "1"}})
+            .ends_with("a decode step takes by the datasheet"));
+  CHECK(judged({{"metric", "itl_ms"}, {"value", "3"}, {"request_rate", "2"}})
+            .starts_with("ITL of 3.00 ms is below the 4"));
+  // Prompts alone, 64 in a pass: 3.7 ms and 0.4 of norms and the like: 248 requests, 15,800 tokens a second; at 85 % of
+  // that time 18,600.
+  CHECK(judged({{"metric", "output_tokens_per_s"}, {"value", "15000"}}) == "");
+  CHECK(judged({{"metric", "output_tokens_per_s"}, {"value", "25000"}})
+            .starts_with("a request of 2.56 ms is below the 4.0"));
+  CHECK(judged({{"metric", "tokens_per_s_per_gpu"}, {"value", "15000"}, {"tp", "2"}}) == "");
+  CHECK(judged({{"metric", "tokens_per_s_per_gpu"}, {"value", "25000"}, {"tp", "2"}}) != "");
+  CHECK(judged({{"metric", "total_tokens_per_s"}, {"value", "75000"}, {"request_rate", "inf"}}) == "");
+  CHECK(judged({{"metric", "total_tokens_per_s"}, {"value", "125000"}, {"request_rate", "inf"}}) != "");
 }

@@ -188,6 +188,8 @@ TEST_CASE("row scenario: an online run comes at its rate, or all at once") {
   };
   CHECK(has(of("2.5", "trtllm_online_serving"), "  client: vllm-performance-suite\n  rate: 2.5 /s\n"));
   CHECK(has(of("inf", "trtllm_online_serving"), "  client: vllm-performance-suite\n  rate: inf\n"));
+  CHECK(has(rows::with(of("inf", "trtllm_online_serving"), {{"isl", "202"}, {"osl", "214"}}),
+            "  client: vllm-sharegpt\n  rate: inf\n"));
   CHECK(has(of("2.5", ""), "  arrivals:\n    process: poisson\n    rate: 2.5 /s\n  requests: 500\n"));
   for (const char* rate : {"inf", "0", ""})
     CHECK(has(of(rate, ""), "  arrivals:\n    process: all_at_once\n  requests: 500\n"));
@@ -201,10 +203,6 @@ TEST_CASE("row scenario: launch settings are those of the row's columns") {
                   {"chunked_prefill", "0"},
                   {"async_scheduling", "1"},
                   {"prefix_caching", "0"},
-                  {"prefill_wait_ratio", "0.9"},
-                  {"prefill_wait_steps", "20"},
-                  {"recv_interval", "30"},
-                  {"postprocess_workers", "4"},
                   {"front_end", "dynamo"},
                   {"cuda_graph_max_batch", "128"},
                   {"distinct_prompts", "100"}}),
@@ -218,14 +216,19 @@ TEST_CASE("row scenario: launch settings are those of the row's columns") {
             "  chunked_prefill: false\n"
             "  async_scheduling: true\n"
             "  prefix_caching: false\n"
-            "  prefill_wait_ratio: 0.9\n"
-            "  prefill_wait_steps: 20\n"
-            "  receive_interval: 30\n"
-            "  postprocess_workers: 4\n"
             "  front_end: dynamo\n"
             "  cuda_graphs:\n"
-            "    max_batch: 128\n"
-            "    prefill_tokens: 128\n"));  // vLLM's largest size is of tokens, with prefill and without
+            "    max_batch: 128\n"));
+  CHECK(has(loop({{"engine", "trtllm"},
+                  {"engine_version", "1.2.0"},
+                  {"prefill_wait_ratio", "0.9"},
+                  {"prefill_wait_steps", "20"},
+                  {"postprocess_workers", "4"}}),
+            "  prefill_wait_ratio: 0.9\n"
+            "  prefill_wait_steps: 20\n"
+            "  postprocess_workers: 4\n"));
+  CHECK(has(loop({{"engine", "sglang"}, {"engine_version", "0.5.9"}, {"recv_interval", "30"}}),
+            "  receive_interval: 30\n"));
   CHECK(has(loop({{"distinct_prompts", "100"}}), "  distinct_prompts: 100\n"));
   CHECK(has(
       loop({{"engine", "sglang"}, {"engine_version", "0.5.9"}, {"cuda_graph_max_batch", "128"}, {"mixed_chunk", "1"}}),
