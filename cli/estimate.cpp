@@ -65,8 +65,9 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   r.output_tokens = lengths.output_tokens;
   r.context = tokens("context");
   if (r.context && options.has("prompt-tokens") && *r.context < r.prompt_tokens)
-    throw ConfigError(
-        fmt::format("--context: must be at least the {} tokens of the prompt, got {}", r.prompt_tokens, *r.context));
+    fmt::print(stderr,
+               "--context: the decode step is priced with {} tokens in the cache, fewer than the {} of the prompt\n",
+               *r.context, r.prompt_tokens);
   r.replicas = scenario.serving.replicas;
   r.speculation = scenario.serving.speculation;
   const ModelSpec& model = scenario.deployment->model;
