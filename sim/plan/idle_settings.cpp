@@ -126,6 +126,13 @@ bool shares_heads_anyway(const Scenario& s) {
   return std::all_of(s.deployment->model.layers.begin(), s.deployment->model.layers.end(), alike);
 }
 
+/// The scenario names the format of a checkpoint in block fp8.
+bool in_blocks_already(const Scenario& s) {
+  const Precision &now = s.deployment->precision, &own = s.deployment->model.precision;
+  return own.weights == Dtype::kFp8Block && now.weights == own.weights && now.expert_weights == own.expert_weights &&
+         now.attention_weights == own.attention_weights;
+}
+
 bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
 
 /// No layer keeps keys and values.
@@ -154,6 +161,7 @@ constexpr std::array kRules{
          [](const Scenario& s) {
            return s.deployment->engine.graphs.prefill_tokens > 0 && has_plain_prefill(*s.deployment);
          }},
+    Rule{"precision.weights", "the model's own weights are fp8 in blocks already", in_blocks_already},
     Rule{"engine.shared_query_heads", "query heads that share a cache are decoded together either way",
          shares_heads_anyway},
     Rule{"engine.top_p_by", "requests take the likeliest token (engine.sampling)",

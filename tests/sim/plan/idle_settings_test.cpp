@@ -39,6 +39,10 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   CHECK(idle(", cuda_graphs: {plain_prefill: true}").size() == 1);     // a text model of plain attention
   CHECK(idle(", shared_query_heads: 4").size() == 1);                  // 32 heads over 8
   CHECK(idle(", shared_query_heads: 8").empty());
+  const std::string deepseek =
+      "model: deepseek-v3\nparallelism: {tp: 8}\nforce_unsupported: true\nprecision: {weights: ";
+  CHECK(idle("", deepseek + "fp8}").front() ==
+        "precision.weights changes nothing here: the model's own weights are fp8 in blocks already");
   CHECK(idle(", kv_offload: 10 GB").size() == 1);  // no prompt shares a prefix
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded").size() == 1);
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded\nparallelism: {replicas: 2}").empty());
