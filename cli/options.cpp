@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -21,10 +20,18 @@
 #include "reports/verdict.h"
 #include "sim/plan/deployment_flags.h"
 #include "sim/plan/search/condition.h"
+#include "sim/serve/overlaid.h"
 
 namespace roofcast::cli {
 namespace po = boost::program_options;
+namespace fs = std::filesystem;
 namespace {
+
+/// Two names of one file have one.
+std::string whole_path(const std::string& path) {
+  std::error_code unknown;
+  return fs::weakly_canonical(fs::absolute(path, unknown), unknown).string();
+}
 
 std::string first_line(std::string text) {
   const auto end = text.find('\n');
@@ -163,13 +170,7 @@ bool Options::parse(std::span<const std::string> arguments) {
   return true;
 }
 
-void Options::check_output_files() const {
-  namespace fs = std::filesystem;
-  std::map<fs::path, std::string> written;  // and the flag of each
-  const auto place_of = [](const std::string& path) {
-    std::error_code unknown;
-    return fs::weakly_canonical(fs::absolute(path, unknown), unknown);
-  };
+void Options::check_output_files() {
   for (const char* flag : {"out", "requests-out", "perfetto", "openmetrics", "bench-out"}) {
     if (!values_.count(flag)) continue;
     const std::string path = text(flag);
@@ -178,19 +179,42 @@ void Options::check_output_files() const {
     if (!folder.empty() && !fs::is_directory(folder, unknown))
       throw ConfigError(fmt::format("--{}: cannot write '{}': no such folder", flag, path));
     if (path.starts_with("/dev/")) continue;
-    const auto [other, first] = written.emplace(place_of(path), flag);
+    const auto [other, first] = written_.emplace(whole_path(path), flag);
     if (!first)
       throw ConfigError(fmt::format("--{}: '{}' is written by --{} too; name another file", flag, path, other->second));
   }
   std::vector<std::string> read;
   if (has(positional_name_)) read = value<std::vector<std::string>>(positional_name_);
-  for (const char* flag : {"trace", "store"}) {
-    if (has(flag)) read.push_back(text(flag));
+  for (const char* flag : {"trace", "bench", "data", "prometheus", "merge"}) {
+    if (!has(flag)) continue;
+    if (const auto* several = boost::any_cast<std::vector<std::string>>(&values_[flag].value()))
+      read.insert(read.end(), several->begin(), several->end());
+    else
+      read.push_back(text(flag));
   }
   for (const std::string& path : read) {
-    const auto found = written.find(place_of(path));
-    if (found == written.end()) continue;
-    throw ConfigError(fmt::format("--{}: '{}' is read too, and would be lost; name another file", found->second, path));
+    std::error_code unknown;  // a shipped name is no file here
+    if (fs::exists(path, unknown)) check_kept(path);
+  }
+}
+
+void Options::check_kept(const std::string& path) const {
+  const auto found = written_.find(whole_path(path));
+  if (found == written_.end()) return;
+  throw ConfigError(fmt::format("--{}: '{}' is read too, and would be lost; name another file", found->second, path));
+}
+
+void Options::check_files_of(const ConfigNode& node, const std::string& key) const {
+  if (written_.empty()) return;
+  for (const ConfigNode::Entry& entry : node.entries) {
+    if (entry.value) check_files_of(*entry.value, entry.key);
+  }
+  for (const ConfigTree& item : node.items) check_files_of(*item, key);
+  if (node.kind != ConfigNode::Kind::kScalar) return;
+  if (key != "file" && key != "counts" && node.scalar.find_first_of("./") == std::string::npos) return;
+  std::error_code unknown;
+  for (const std::string& path : {beside(node.scalar, node.mark), node.scalar}) {
+    if (fs::is_regular_file(path, unknown)) check_kept(path);
   }
 }
 
@@ -212,6 +236,7 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
   if (lines && command == "simulate")
     throw ConfigError(fmt::format("simulate: '{}' is a file of requests; pass it with --trace {}", name, name));
   const ConfigTree tree = load_named(folder, name, Mark{command, 0, 0});
+  check_files_of(*tree, "");
   for (const auto& [key, kind] : {std::pair{"search", "plan"}, {"grid", "sweep"}}) {
     if (command != kind && tree->find(key) != nullptr)
       throw ConfigError(tree->mark, fmt::format("this is a {} (it has '{}'); use roofcast {}", kind, key, kind));
@@ -253,6 +278,7 @@ ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
   }
   if (values_.count("force-unsupported")) tree = with_assignment(tree, "force_unsupported=true", "--force-unsupported");
   if (has("seed")) tree = with_assignment(tree, "seed=" + text("seed"), "--seed");
+  check_files_of(*tree, "");
   return tree;
 }
 
