@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "base/output_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "hw/dtype.h"
 #include "reports/records_csv.h"
 #include "reports/table_width.h"
 #include "reports/verdict.h"
@@ -92,6 +94,36 @@ bool colors_wanted() {
   const char *no = std::getenv("NO_COLOR"), *term = std::getenv("TERM");
   return isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0') && term != nullptr &&
          std::string_view(term) != "dumb";
+}
+
+/// What `set`, the tree of one assignment, says of the key: its value, or the name or tier in it. A scalar precision
+/// names the weights. Null: nothing.
+ConfigTree named_in(const ConfigTree& set, const std::string& key) {
+  const ConfigTree precision = value_at(set, "precision");
+  if (key == "precision.weights" && precision && precision->kind == ConfigNode::Kind::kScalar) return precision;
+  const ConfigTree value = value_at(set, key);
+  if (!value || value->kind != ConfigNode::Kind::kMap) return value;
+  return value_at(value, key == "price" ? "tier" : "name");
+}
+
+std::optional<Dtype> dtype_of(const std::string& name) {
+  try {
+    return parse_dtype(name, Mark{});
+  } catch (const ConfigError&) {
+    return std::nullopt;  // a recipe, or nothing
+  }
+}
+
+/// Whether a flag's word and the value of a --set are two spellings of one thing.
+bool says_the_same(const std::string& key, const std::string& told, const ConfigTree& value) {
+  if (!value || value->kind != ConfigNode::Kind::kScalar) return false;
+  if (value->scalar == told) return true;
+  if (key.starts_with("precision.")) return dtype_of(told) && dtype_of(told) == dtype_of(value->scalar);
+  for (const auto& [named, kind] : {std::pair{"model", "models"}, {"gpu", "hardware"}}) {
+    if (key == named)
+      return !shipped_name(kind, told).empty() && shipped_name(kind, told) == shipped_name(kind, value->scalar);
+  }
+  return false;
 }
 
 }  // namespace
@@ -245,23 +277,26 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
 }
 
 /// A flag and a --set that write one key differently: neither is what the reader meant for sure.
-void Options::check_set_once(const ConfigTree& tree) const {
-  for (const DeploymentFlag& f : deployment_flags()) {
-    if (!values_.count(f.name) || !values_.count("set")) continue;
+void Options::check_set_once() const {
+  if (!values_.count("set")) return;
+  std::vector<std::pair<std::string, std::string>> keys;  // of a flag and of the scenario
+  for (const DeploymentFlag& f : deployment_flags()) keys.emplace_back(f.name, f.key);
+  keys.emplace_back("seed", "seed");
+  for (const auto& [flag, path] : keys) {
+    if (!has(flag)) continue;
     for (const std::string& assignment : values_["set"].as<std::vector<std::string>>()) {
-      const std::string key = assignment.substr(0, assignment.find('=')), path = f.key;
-      if (path != key && !path.starts_with(key + ".") && key != path + ".name") continue;
-      ConfigTree value = value_at(tree, path);
-      if (value && value->kind == ConfigNode::Kind::kMap) value = value_at(tree, path + ".name");
-      const std::string& told = values_[f.name].as<std::string>();
-      if (!value || value->kind != ConfigNode::Kind::kScalar || value->scalar != told)
-        throw ConfigError(
-            fmt::format("--set {}: --{} {} sets the same; give one of the two", assignment, f.name, told));
+      const std::string key = assignment.substr(0, assignment.find('=')), told = text(flag);
+      const bool within = key.starts_with(path + ".") && (key == path + ".name" || key == path + ".tier");
+      if (path != key && !path.starts_with(key + ".") && !within) continue;
+      const ConfigTree set = with_assignment(make_map({}, Mark{"--set", 0, 0}), assignment, "--set");
+      if (!says_the_same(path, told, named_in(set, path)))
+        throw ConfigError(fmt::format("--set {}: --{} {} sets the same; give one of the two", assignment, flag, told));
     }
   }
 }
 
 ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
+  check_set_once();
   for (const DeploymentFlag& f : deployment_flags()) {
     if (!values_.count(f.name)) continue;
     const std::string origin = std::string("--") + f.name;
@@ -274,7 +309,6 @@ ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
       const ConfigTree set = with_assignment(tree, assignment, "--set"), value = value_at(set, key);
       tree = assign && value ? assign(tree, key, value, "--set " + key) : set;
     }
-    if (!assign) check_set_once(tree);
   }
   if (values_.count("force-unsupported")) tree = with_assignment(tree, "force_unsupported=true", "--force-unsupported");
   if (has("seed")) tree = with_assignment(tree, "seed=" + text("seed"), "--seed");

@@ -72,7 +72,7 @@ class Options {
   void check_output_files();
   /// The same of files that `tree` names itself.
   void check_files_of(const ConfigNode& tree, const std::string& key) const;
-  void check_set_once(const ConfigTree& tree) const;
+  void check_set_once() const;
 
   std::string usage_, help_, positional_name_;
   boost::program_options::options_description description_;

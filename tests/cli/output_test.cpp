@@ -74,6 +74,24 @@ TEST_CASE("a result does not replace another one, or what it is made of") {
         "--requests-out: './a.csv' is written by --out too; name another file\n");
 }
 
+TEST_CASE("a flag and a --set that agree, however they are spelt, are both taken") {
+  const std::string estimate = "estimate --model llama-3.1-8b --gpu H100 --tp 2 --weights fp8 --price on_demand";
+  for (const char* set : {"precision=fp8", "precision.weights=fp8_e4m3", "gpu=h100-sxm", "gpu.name=h100-sxm",
+                          "parallelism.tp=2", "parallelism={tp: 2}", "price={tier: on_demand, provider: aws}",
+                          "gpu={name: H100-SXM, sm_count: 120}", "model=meta-llama/Llama-3.1-8B"}) {
+    const auto result = run_roofcast(estimate + " --set '" + set + "'", Stream::kErr);
+    CAPTURE(set);
+    CAPTURE(result.out);
+    CHECK(result.status == 0);
+  }
+  for (const char* set : {"precision=bf16", "precision={kv_cache: fp8}", "gpu=h200-sxm", "gpu.name=h200-sxm",
+                          "parallelism={tp: 4}", "price={tier: spot}", "price=spot", "model=llama-2-7b"}) {
+    const auto result = run_roofcast(estimate + " --set '" + set + "'", Stream::kErr);
+    CAPTURE(set);
+    CHECK(result.out.find("sets the same; give one of the two") != std::string::npos);
+  }
+}
+
 TEST_CASE("a file that may not grow further is an error, not a death") {
   const auto result = run_shell(
       "f=$(mktemp) && ( ulimit -f 1; '" ROOFCAST_PROGRAM
