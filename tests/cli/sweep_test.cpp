@@ -73,6 +73,19 @@ TEST_CASE("a document that a point's numbers come from is edited: the point is r
   edited("trace", "0,50,5", "0,50,6");
 }
 
+TEST_CASE("the counts of experts are edited: the point is run again") {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& tokens) {
+    folder.write("counts", "expert,tokens\n0,500\n1," + tokens + "\n");
+    return run_shell("cd '" + folder.path() + "' && '" ROOFCAST_PROGRAM "' sweep s.yaml", Stream::kErr).out;
+  };
+  folder.write("s.yaml",
+               "scenario: {model: qwen3-30b-a3b, gpu: h100-sxm, routing: {counts: counts}}\ngrid: {batch: [16]}\n");
+  CHECK(run("500").find("1 points: 1 run") == 0);
+  CHECK(run("500").find("1 points: 0 run") == 0);
+  CHECK(run("501").find("1 points: 1 run") == 0);
+}
+
 TEST_CASE("Ctrl-C ends a sweep within a second, whatever its points do") {
   const TemporaryFolder folder;
   const std::string sweep = folder.write("s.yaml",
