@@ -78,6 +78,15 @@ bool is_row(const Record& record, const Conversion& conversion, bool with_held_d
 
 }  // namespace
 
+bool is_always_held_down(const RecordFile& file) {
+  const auto count = [&](bool down) {
+    return std::count_if(file.records.begin(), file.records.end(), [&](const Record& r) {
+      return r.has_time() && !r.point.find("load_ms") && is_held_down(r) == down;
+    });
+  };
+  return count(true) > count(false);
+}
+
 std::vector<MeasuredTable> tables_of(const RecordFile& file) {
   struct Rows {
     std::string_view op;
@@ -85,12 +94,7 @@ std::vector<MeasuredTable> tables_of(const RecordFile& file) {
     std::vector<std::vector<std::string>> rows;
     std::vector<int> lines;
   };
-  const auto count = [&](bool down) {
-    return std::count_if(file.records.begin(), file.records.end(), [&](const Record& r) {
-      return r.has_time() && !r.point.find("load_ms") && is_held_down(r) == down;
-    });
-  };
-  const bool always_down = count(true) > count(false);
+  const bool always_down = is_always_held_down(file);
   std::vector<Rows> found;
   for (const Conversion& conversion : kConversions) {
     for (std::size_t i = 0; i < file.records.size(); ++i) {

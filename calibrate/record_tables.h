@@ -20,6 +20,10 @@ struct MeasuredTable {
 /// ...), are passed over. Throws ConfigError at a record whose shape lacks a key.
 std::vector<MeasuredTable> tables_of(const RecordFile& file);
 
+/// Whether its clock was held down at most points, so that it is never cool: such points are rows as those of a loaded
+/// device are. Elsewhere what was held down is left out.
+bool is_always_held_down(const RecordFile& file);
+
 /// The device that all records share. Throws ConfigError at the first that differs, or when there are none.
 const Device& device_of(const RecordFile& file);
 

@@ -26,9 +26,9 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
 
-std::atomic<bool> g_stop{false};  // set by Ctrl-C
+std::atomic<int> g_signal{0};  // that asked to stop, such as Ctrl-C's
 
-extern "C" void stop_measuring(int) { g_stop = true; }
+extern "C" void stop_measuring(int signal) { g_signal = signal; }
 
 Seconds budget_of(const Options& options) {
   double seconds = 0;
@@ -176,7 +176,7 @@ int run_calibrate_measure(std::span<const std::string> arguments) {
   std::signal(SIGTERM, stop_measuring);
   calibrate::HarnessOptions harness;
   harness.budget = budget;
-  harness.interrupted = [] { return g_stop.load(); };
+  harness.interrupted = [] { return g_signal != 0; };
   std::function<void(const calibrate::MeasureProgress&)> progress;
   if (isatty(STDERR_FILENO)) progress = [&](const calibrate::MeasureProgress& p) { show_progress(p, budget); };
   const std::set<std::string> found = options.has("resume") ? output.found() : std::set<std::string>{};
@@ -188,7 +188,7 @@ int run_calibrate_measure(std::span<const std::string> arguments) {
   };
   const calibrate::MeasureSummary summary = calibrate::measure(*backend, points, found, harness, sink, progress);
   print_summary(summary, path);
-  if (summary.interrupted) return kInterrupted;
+  if (summary.interrupted) return kInterrupted + g_signal;
   return summary.wrong > 0 ? kBug : kDone;
 }
 

@@ -182,8 +182,9 @@ std::string kernel_errors(const std::vector<calibrate::MeasuredTable>& tables,
 
 std::string left_out(const calibrate::RecordFile& file) {
   std::string text;
+  const bool always = calibrate::is_always_held_down(file);
   for (const calibrate::Record& r : file.records) {
-    if (r.has_time() && is_held_down(r)) text += r.point.key() + ": power or heat held the clock down\n";
+    if (!always && r.has_time() && is_held_down(r)) text += r.point.key() + ": power or heat held the clock down\n";
     if (!r.has_time())
       text += fmt::format("{}: {}{}{}\n", r.point.key(), name_of(r.stop), r.note.empty() ? "" : ": ", r.note);
   }

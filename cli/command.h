@@ -11,8 +11,8 @@
 
 namespace roofcast::cli {
 
-/// Exit status of the program: see docs/command-line.md.
-enum ExitStatus { kDone = 0, kBug = 1, kBadInput = 2, kNoAnswer = 3, kInterrupted = 130 };
+/// Exit status of the program: see docs/command-line.md. To `kInterrupted` the number of the signal is added.
+enum ExitStatus { kDone = 0, kBug = 1, kBadInput = 2, kNoAnswer = 3, kInterrupted = 128 };
 
 struct Command {
   std::string_view name, help;

@@ -12,7 +12,9 @@ namespace {
 
 constexpr const char* kPurpose =
     "forecasts how a large language model will serve: TTFT, TPOT, throughput, memory, cost, energy";
-constexpr const char* kExitStatus = "0 done, 2 bad input, 3 no answer exists, 1 a bug in roofcast.";
+constexpr const char* kExitStatus =
+    "0 done, 2 bad input, 3 no answer exists or no thread could be started, 1 a bug in roofcast, 130 Ctrl-C, 143 "
+    "SIGTERM.";
 constexpr const char* kConfigs =
     "The folder of models, GPUs, engines and the other specs. By default share/roofcast/configs beside the folder of "
     "the program, or the source tree it was built from.";

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <map>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -16,15 +16,24 @@
 #include "base/output_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "hw/dtype.h"
 #include "reports/records_csv.h"
 #include "reports/table_width.h"
 #include "reports/verdict.h"
 #include "sim/plan/deployment_flags.h"
 #include "sim/plan/search/condition.h"
+#include "sim/serve/overlaid.h"
 
 namespace roofcast::cli {
 namespace po = boost::program_options;
+namespace fs = std::filesystem;
 namespace {
+
+/// Two names of one file have one.
+std::string whole_path(const std::string& path) {
+  std::error_code unknown;
+  return fs::weakly_canonical(fs::absolute(path, unknown), unknown).string();
+}
 
 std::string first_line(std::string text) {
   const auto end = text.find('\n');
@@ -85,6 +94,36 @@ bool colors_wanted() {
   const char *no = std::getenv("NO_COLOR"), *term = std::getenv("TERM");
   return isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0') && term != nullptr &&
          std::string_view(term) != "dumb";
+}
+
+/// What `set`, the tree of one assignment, says of the key: its value, or the name or tier in it. A scalar precision
+/// names the weights. Null: nothing.
+ConfigTree named_in(const ConfigTree& set, const std::string& key) {
+  const ConfigTree precision = value_at(set, "precision");
+  if (key == "precision.weights" && precision && precision->kind == ConfigNode::Kind::kScalar) return precision;
+  const ConfigTree value = value_at(set, key);
+  if (!value || value->kind != ConfigNode::Kind::kMap) return value;
+  return value_at(value, key == "price" ? "tier" : "name");
+}
+
+std::optional<Dtype> dtype_of(const std::string& name) {
+  try {
+    return parse_dtype(name, Mark{});
+  } catch (const ConfigError&) {
+    return std::nullopt;  // a recipe, or nothing
+  }
+}
+
+/// Whether a flag's word and the value of a --set are two spellings of one thing.
+bool says_the_same(const std::string& key, const std::string& told, const ConfigTree& value) {
+  if (!value || value->kind != ConfigNode::Kind::kScalar) return false;
+  if (value->scalar == told) return true;
+  if (key.starts_with("precision.")) return dtype_of(told) && dtype_of(told) == dtype_of(value->scalar);
+  for (const auto& [named, kind] : {std::pair{"model", "models"}, {"gpu", "hardware"}}) {
+    if (key == named)
+      return !shipped_name(kind, told).empty() && shipped_name(kind, told) == shipped_name(kind, value->scalar);
+  }
+  return false;
 }
 
 }  // namespace
@@ -163,13 +202,7 @@ bool Options::parse(std::span<const std::string> arguments) {
   return true;
 }
 
-void Options::check_output_files() const {
-  namespace fs = std::filesystem;
-  std::map<fs::path, std::string> written;  // and the flag of each
-  const auto place_of = [](const std::string& path) {
-    std::error_code unknown;
-    return fs::weakly_canonical(fs::absolute(path, unknown), unknown);
-  };
+void Options::check_output_files() {
   for (const char* flag : {"out", "requests-out", "perfetto", "openmetrics", "bench-out"}) {
     if (!values_.count(flag)) continue;
     const std::string path = text(flag);
@@ -178,19 +211,42 @@ void Options::check_output_files() const {
     if (!folder.empty() && !fs::is_directory(folder, unknown))
       throw ConfigError(fmt::format("--{}: cannot write '{}': no such folder", flag, path));
     if (path.starts_with("/dev/")) continue;
-    const auto [other, first] = written.emplace(place_of(path), flag);
+    const auto [other, first] = written_.emplace(whole_path(path), flag);
     if (!first)
       throw ConfigError(fmt::format("--{}: '{}' is written by --{} too; name another file", flag, path, other->second));
   }
   std::vector<std::string> read;
   if (has(positional_name_)) read = value<std::vector<std::string>>(positional_name_);
-  for (const char* flag : {"trace", "store"}) {
-    if (has(flag)) read.push_back(text(flag));
+  for (const char* flag : {"trace", "bench", "data", "prometheus", "merge"}) {
+    if (!has(flag)) continue;
+    if (const auto* several = boost::any_cast<std::vector<std::string>>(&values_[flag].value()))
+      read.insert(read.end(), several->begin(), several->end());
+    else
+      read.push_back(text(flag));
   }
   for (const std::string& path : read) {
-    const auto found = written.find(place_of(path));
-    if (found == written.end()) continue;
-    throw ConfigError(fmt::format("--{}: '{}' is read too, and would be lost; name another file", found->second, path));
+    std::error_code unknown;  // a shipped name is no file here
+    if (fs::exists(path, unknown)) check_kept(path);
+  }
+}
+
+void Options::check_kept(const std::string& path) const {
+  const auto found = written_.find(whole_path(path));
+  if (found == written_.end()) return;
+  throw ConfigError(fmt::format("--{}: '{}' is read too, and would be lost; name another file", found->second, path));
+}
+
+void Options::check_files_of(const ConfigNode& node, const std::string& key) const {
+  if (written_.empty()) return;
+  for (const ConfigNode::Entry& entry : node.entries) {
+    if (entry.value) check_files_of(*entry.value, entry.key);
+  }
+  for (const ConfigTree& item : node.items) check_files_of(*item, key);
+  if (node.kind != ConfigNode::Kind::kScalar) return;
+  if (key != "file" && key != "counts" && node.scalar.find_first_of("./") == std::string::npos) return;
+  std::error_code unknown;
+  for (const std::string& path : {beside(node.scalar, node.mark), node.scalar}) {
+    if (fs::is_regular_file(path, unknown)) check_kept(path);
   }
 }
 
@@ -212,6 +268,7 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
   if (lines && command == "simulate")
     throw ConfigError(fmt::format("simulate: '{}' is a file of requests; pass it with --trace {}", name, name));
   const ConfigTree tree = load_named(folder, name, Mark{command, 0, 0});
+  check_files_of(*tree, "");
   for (const auto& [key, kind] : {std::pair{"search", "plan"}, {"grid", "sweep"}}) {
     if (command != kind && tree->find(key) != nullptr)
       throw ConfigError(tree->mark, fmt::format("this is a {} (it has '{}'); use roofcast {}", kind, key, kind));
@@ -220,23 +277,26 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
 }
 
 /// A flag and a --set that write one key differently: neither is what the reader meant for sure.
-void Options::check_set_once(const ConfigTree& tree) const {
-  for (const DeploymentFlag& f : deployment_flags()) {
-    if (!values_.count(f.name) || !values_.count("set")) continue;
+void Options::check_set_once() const {
+  if (!values_.count("set")) return;
+  std::vector<std::pair<std::string, std::string>> keys;  // of a flag and of the scenario
+  for (const DeploymentFlag& f : deployment_flags()) keys.emplace_back(f.name, f.key);
+  keys.emplace_back("seed", "seed");
+  for (const auto& [flag, path] : keys) {
+    if (!has(flag)) continue;
     for (const std::string& assignment : values_["set"].as<std::vector<std::string>>()) {
-      const std::string key = assignment.substr(0, assignment.find('=')), path = f.key;
-      if (path != key && !path.starts_with(key + ".") && key != path + ".name") continue;
-      ConfigTree value = value_at(tree, path);
-      if (value && value->kind == ConfigNode::Kind::kMap) value = value_at(tree, path + ".name");
-      const std::string& told = values_[f.name].as<std::string>();
-      if (!value || value->kind != ConfigNode::Kind::kScalar || value->scalar != told)
-        throw ConfigError(
-            fmt::format("--set {}: --{} {} sets the same; give one of the two", assignment, f.name, told));
+      const std::string key = assignment.substr(0, assignment.find('=')), told = text(flag);
+      const bool within = key.starts_with(path + ".") && (key == path + ".name" || key == path + ".tier");
+      if (path != key && !path.starts_with(key + ".") && !within) continue;
+      const ConfigTree set = with_assignment(make_map({}, Mark{"--set", 0, 0}), assignment, "--set");
+      if (!says_the_same(path, told, named_in(set, path)))
+        throw ConfigError(fmt::format("--set {}: --{} {} sets the same; give one of the two", assignment, flag, told));
     }
   }
 }
 
 ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
+  check_set_once();
   for (const DeploymentFlag& f : deployment_flags()) {
     if (!values_.count(f.name)) continue;
     const std::string origin = std::string("--") + f.name;
@@ -249,10 +309,10 @@ ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
       const ConfigTree set = with_assignment(tree, assignment, "--set"), value = value_at(set, key);
       tree = assign && value ? assign(tree, key, value, "--set " + key) : set;
     }
-    if (!assign) check_set_once(tree);
   }
   if (values_.count("force-unsupported")) tree = with_assignment(tree, "force_unsupported=true", "--force-unsupported");
   if (has("seed")) tree = with_assignment(tree, "seed=" + text("seed"), "--seed");
+  check_files_of(*tree, "");
   return tree;
 }
 

@@ -2,6 +2,7 @@
 // Flags that commands share, and how they become a scenario.
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ class Options {
   Fidelity fidelity() const;
   std::string format() const;  ///< table | json | csv
 
+  /// Throws ConfigError when a flag's result would replace `path`, a file that the command reads or keeps.
+  void check_kept(const std::string& path) const;
+
   /// Writes what `report` returns for --format, or the --columns of its CSV, to --out or stdout.
   using Report = std::function<std::string(const std::string& format)>;
   std::string formatted(const Report& report) const;
@@ -64,14 +68,17 @@ class Options {
 
  private:
   /// Checks the files to write before a result takes minutes: their folders are there, and no two are one file or one
-  /// that is read.
-  void check_output_files() const;
-  void check_set_once(const ConfigTree& tree) const;
+  /// that a flag reads.
+  void check_output_files();
+  /// The same of files that `tree` names itself.
+  void check_files_of(const ConfigNode& tree, const std::string& key) const;
+  void check_set_once() const;
 
   std::string usage_, help_, positional_name_;
   boost::program_options::options_description description_;
   boost::program_options::positional_options_description positional_;
   boost::program_options::variables_map values_;
+  std::map<std::string, std::string> written_;  ///< whole paths that results go to, and the flag of each
 };
 
 }  // namespace roofcast::cli

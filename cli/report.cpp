@@ -61,10 +61,6 @@ void draw(const Options& options, const char* flag, reports::PlotFormat format,
     fmt::print(stderr, "{}\n", path);
 }
 
-}  // namespace
-
-namespace {
-
 /// The page is HTML whatever its file is called.
 void check_page_name(const Options& options) {
   if (!options.has("out")) return;
@@ -101,6 +97,7 @@ int run_report(std::span<const std::string> arguments) {
   if (options.has("port") && options.has("out"))
     throw ConfigError("--port: cannot be combined with --out: the page is served, or written");
   check_page_name(options);
+  const int port = options.has("port") ? static_cast<int>(options.integer("port", 0, 65535)) : 0;
   const std::vector<reports::Result> results = reports::read_results(options.value<std::vector<std::string>>("result"));
   for (const reports::Result& r : results) {
     for (const std::string& note : r.notes) fmt::print(stderr, "{}: {}\n", r.path, note);
@@ -122,9 +119,7 @@ int run_report(std::span<const std::string> arguments) {
   draw(options, "png", reports::PlotFormat::kPng, charts);
   draw(options, "csv", reports::PlotFormat::kCsv, charts);
   if (served) {
-    serve_until_interrupted({.port = static_cast<int>(options.integer("port", 0, 65535)),
-                             .page = page(results, charts, command, options.has("still"))},
-                            "the page");
+    serve_until_interrupted({.port = port, .page = page(results, charts, command, options.has("still"))}, "the page");
   }
   return kDone;
 }

@@ -169,6 +169,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
   Part part = part_of(options);
   const SweepSpec sweep = read_sweep(options);
   const std::string path = store_path(options, part);
+  options.check_kept(path);
   std::erase_if(part.parts.merge,
                 [&](const std::string& other) {  // the pattern that names the shards may match the target
                   std::error_code missing;
@@ -185,7 +186,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
   if (outcome.interrupted) {
     fmt::print(stderr, "\ninterrupted: {} of {} points are in '{}'; the same command continues from there\n",
                outcome.found + outcome.computed, outcome.points.size(), path);
-    return kInterrupted;
+    return kInterrupted + g_signal;
   }
   options.write_report([&](const std::string& format) {
     return reports::sweep_report(sweep, outcome, store, format, options.fidelity());

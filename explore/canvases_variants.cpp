@@ -57,6 +57,7 @@ Json variation_json(const Variation& v) {
           {"max_batch", e.memory.max_batch},
           {"usd_per_hour", e.cost.usd_per_hour},
           {"usd_per_million_output_tokens", e.cost.usd_per_million_output_tokens},
+          {"usd_per_million_total_tokens", e.cost.usd_per_million_total_tokens},
           {"joules_per_output_token", e.cost.joules_per_output_token}};
 }
 
@@ -139,7 +140,7 @@ Json costs_json(const Setup& setup, const Query& query) {
     Json row{{"gpu", name}};
     if (v.estimate) row["batch"] = v.estimate->request.batch;
     row.update(variation_json(v));
-    const double usd = v.estimate ? v.estimate->cost.usd_per_million_output_tokens : 0;
+    const double usd = v.estimate ? v.estimate->cost.usd_per_million_total_tokens : 0;
     rows.emplace_back(!v.estimate ? 2e300 : std::isfinite(usd) ? usd : 1e300, std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

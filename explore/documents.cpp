@@ -95,16 +95,21 @@ bool names_a_file(std::string_view text) {
          unit.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string_view::npos;
 }
 
-/// The server opens no file that a request names.
+/// The server opens no file that a request names: none under a key that takes files, whatever they are called, and none
+/// by a name that could be a path.
 void refuse_files(const ConfigNode& node, const std::string& key) {
+  for (const char* of_files : {"file", "files", "counts", "servegen"}) {
+    if (key == of_files && node.kind != ConfigNode::Kind::kNull)
+      throw ConfigError(node.mark,
+                        fmt::format("'{}' cannot be named here; {}", key,
+                                    key == "counts" ? "give the 'skew' of the counts" : "give the text as 'trace'"));
+  }
   if (node.kind == ConfigNode::Kind::kScalar) {
     if (key != "source" && names_a_file(node.scalar))
       throw ConfigError(node.mark, fmt::format("'{}' would be a file; a document names only what ships with roofcast",
                                                reports::shortened(reports::clean_utf8(node.scalar), 60)));
     return;
   }
-  if (key == "file" || key == "files")
-    throw ConfigError(node.mark, "files cannot be named here; give the text as 'trace'");
   for (const auto& entry : node.entries) refuse_files(*entry.value, entry.key);
   for (const auto& item : node.items) refuse_files(*item, key);
 }

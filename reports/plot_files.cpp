@@ -44,23 +44,35 @@ std::string title_of(const Axis& axis, const char* otherwise) {
   return csv_field(axis.title.empty() ? otherwise : axis.title);
 }
 
+/// The rows of one view, each ended by what it is drawn for.
+std::string rows_of(const Chart& chart) {
+  const Axis& along = chart.horizontal ? chart.y : chart.x;
+  std::string out, drawn_for;
+  for (const std::string& at : chart.at) drawn_for += "," + csv_field(at);
+  for (const Series& s : chart.series) {
+    for (std::size_t i = 0; i < s.x.size(); ++i) {
+      const std::string low = i < s.base.size() ? fmt::format("{}", s.base[i]) : "";
+      out += fmt::format("{},{},{},{},,{}{}\n", csv_field(s.name), shown_on(along, s.x[i]), s.y[i], low,
+                         i < s.labels.size() ? csv_field(s.labels[i]) : "", drawn_for);
+    }
+  }
+  for (const Band& b : chart.bands) {
+    for (std::size_t i = 0; i < b.x.size(); ++i)
+      out +=
+          fmt::format("{},{},,{},{},{}\n", csv_field(b.name), shown_on(along, b.x[i]), b.low[i], b.high[i], drawn_for);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string chart_csv(const Chart& chart) {
   // Horizontal bars: their categories are on y.
   const Axis &along = chart.horizontal ? chart.y : chart.x, &value = chart.horizontal ? chart.x : chart.y;
-  std::string out = fmt::format("series,{},{},low,high,label\n", title_of(along, "x"), title_of(value, "y"));
-  for (const Series& s : chart.series) {
-    for (std::size_t i = 0; i < s.x.size(); ++i) {
-      const std::string low = i < s.base.size() ? fmt::format("{}", s.base[i]) : "";
-      out += fmt::format("{},{},{},{},,{}\n", csv_field(s.name), shown_on(along, s.x[i]), s.y[i], low,
-                         i < s.labels.size() ? csv_field(s.labels[i]) : "");
-    }
-  }
-  for (const Band& b : chart.bands) {
-    for (std::size_t i = 0; i < b.x.size(); ++i)
-      out += fmt::format("{},{},,{},{},\n", csv_field(b.name), shown_on(along, b.x[i]), b.low[i], b.high[i]);
-  }
+  std::string out = fmt::format("series,{},{},low,high,label", title_of(along, "x"), title_of(value, "y"));
+  for (const std::string& held : chart.held) out += "," + csv_field(held);
+  out += "\n" + rows_of(chart);
+  for (const Chart& view : chart.views) out += rows_of(view);
   return out;
 }
 

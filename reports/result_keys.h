@@ -216,11 +216,10 @@ inline constexpr auto kLadder =
 inline constexpr auto kRung = keys("name", "help", "fits", "simulated", "gpus", "memory_bytes", "note");
 inline constexpr auto kRungNumbers =
     keys("mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms", "output_tokens_per_s", "usd_per_million_output_tokens",
-         "bound", "throughput_gain", "latency_gain", "cost_gain", "total_gain");
-inline constexpr auto kRungCost = keys("usd_per_million_total_tokens");
-inline constexpr std::array kLadderGroups{
-    KeyGroup{"", kLadder}, KeyGroup{"", kQuestion, Presence::kSometimes}, KeyGroup{"rungs[].", kRung},
-    KeyGroup{"rungs[].", kRungNumbers, Presence::kTogether}, KeyGroup{"rungs[].", kRungCost, Presence::kSometimes}};
+         "usd_per_million_total_tokens", "bound", "throughput_gain", "latency_gain", "cost_gain", "total_gain");
+inline constexpr std::array kLadderGroups{KeyGroup{"", kLadder}, KeyGroup{"", kQuestion, Presence::kSometimes},
+                                          KeyGroup{"rungs[].", kRung},
+                                          KeyGroup{"rungs[].", kRungNumbers, Presence::kTogether}};
 
 // comparison
 inline constexpr auto kComparison = keys("bench.file", "bench.tool", "bench.model", "metrics", "mismatches",

@@ -49,7 +49,7 @@ inline constexpr std::array kResultSchemas{
     ResultSchema{ResultKind::kSimulation, "simulation", "a", 1, result_keys::kSimulationGroups},
     ResultSchema{ResultKind::kSweep, "sweep", "a", 1, result_keys::kSweepGroups, "points"},
     ResultSchema{ResultKind::kPlan, "plan", "a", 1, result_keys::kPlanGroups, "deployments"},
-    ResultSchema{ResultKind::kLadder, "ladder", "a", 1, result_keys::kLadderGroups, "rungs"},
+    ResultSchema{ResultKind::kLadder, "ladder", "a", 2, result_keys::kLadderGroups, "rungs"},
     ResultSchema{ResultKind::kComparison, "comparison", "a", 1, result_keys::kComparisonGroups},
     ResultSchema{ResultKind::kValidation, "validation", "a", 1, result_keys::kValidationGroups},
     ResultSchema{ResultKind::kCalibration, "calibration", "a", 1, result_keys::kCalibrationGroups},

@@ -403,13 +403,13 @@ window.Canvases = (function () {
 
   // Money ------------------------------------------------------------------------------------------------------------
   /// The cheapest, and the one that was chosen.
-  const shownCosts = (data) => { const fit = data.rows.filter((r) => r.fits && r.usd_per_million_output_tokens > 0), cheap = fit.slice(0, 24); return cheap.concat(fit.slice(24).filter((r) => r.gpu === data.gpu)); };
+  const shownCosts = (data) => { const fit = data.rows.filter((r) => r.fits && r.usd_per_million_total_tokens > 0), cheap = fit.slice(0, 24); return cheap.concat(fit.slice(24).filter((r) => r.gpu === data.gpu)); };
   function costs(data) {
     const rows = shownCosts(data);
     return {
-      horizontal: true, legend: false, labels: rows.map((r) => r.gpu), x: { title: "USD per million output tokens" }, y: { categories: true },
-      sets: [{ label: "cost", color: "c0", colors: rows.map((r) => (r.gpu === data.gpu ? "c4" : r.constants === "measured" ? "c0" : "c7")), data: rows.map((r) => r.usd_per_million_output_tokens), rows, barPercentage: 0.85, maxBarThickness: 34 }],
-      tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.usd_per_million_output_tokens) + " USD/M output tokens at " + digits(r.usd_per_hour) + " USD/h, batch " + digits(r.batch), "TTFT " + text.ms(r.ttft_ms) + ", TPOT " + text.ms(r.tpot_ms) + " (" + text.ms(r.tpot_ms_low) + " to " + text.ms(r.tpot_ms_high) + ")", digits(r.joules_per_output_token) + " J a token", "constants: " + r.constants.replace("_", " ")]; },
+      horizontal: true, legend: false, labels: rows.map((r) => r.gpu), x: { title: "USD per million tokens" }, y: { categories: true },
+      sets: [{ label: "cost", color: "c0", colors: rows.map((r) => (r.gpu === data.gpu ? "c4" : r.constants === "measured" ? "c0" : "c7")), data: rows.map((r) => r.usd_per_million_total_tokens), rows, barPercentage: 0.85, maxBarThickness: 34 }],
+      tooltip: (item) => { const r = item.dataset.rows[item.dataIndex]; return [digits(r.usd_per_million_total_tokens) + " USD/M tokens at " + digits(r.usd_per_hour) + " USD/h, batch " + digits(r.batch), "TTFT " + text.ms(r.ttft_ms) + ", TPOT " + text.ms(r.tpot_ms) + " (" + text.ms(r.tpot_ms_low) + " to " + text.ms(r.tpot_ms_high) + ")", digits(r.joules_per_output_token) + " J a token", "constants: " + r.constants.replace("_", " ")]; },
     };
   }
 
@@ -490,8 +490,8 @@ window.Canvases = (function () {
     { section: "Money" },
     {
       id: "costs", title: "Cost on every GPU", wide: true, endpoint: "costs", keys: ["max_tpot_ms"], make: costing, lead: "The same deployment on each GPU at its hourly price, busy all the time, each at the largest batch (a power of two) that fits and keeps a token within the limit.",
-      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error === "does not fit"), slow = d.rows.filter((r) => (r.error || "").startsWith("slower")), bad = d.rows.filter((r) => r.error && !no.includes(r) && !slow.includes(r)); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_output_tokens) + " USD"), " per million output tokens at batch " + digits(ok[0].batch) + "."] : ["None fits within " + d.max_tpot_ms + " ms a token."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", slow.length ? " Slower than " + d.max_tpot_ms + " ms a token: " + listOf(slow, "gpu") + "." : "", bad.length ? " " + bad.length + " others cannot compute these formats." : "", shownCosts(d).some((r) => r.constants !== "measured") ? " Grey: nothing was measured on this GPU; its constants are carried over from another, or are shares of the datasheet's." : ""]; },
-      rows: (d) => d.rows.filter((r) => !r.error), columns: [["gpu", "GPU", String], ["batch", "batch", digits], ["usd_per_hour", "USD/h", digits], ["usd_per_million_output_tokens", "USD/M tokens", digits], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["joules_per_output_token", "J/token", digits], ["constants", "constants", (v) => v.replace("_", " ")], ["fits", "fits", String]],
+      say: (d) => { const ok = d.rows.filter((r) => r.fits), no = d.rows.filter((r) => r.error === "does not fit"), slow = d.rows.filter((r) => (r.error || "").startsWith("slower")), bad = d.rows.filter((r) => r.error && !no.includes(r) && !slow.includes(r)); return [...(ok.length ? ["Cheapest: ", b(ok[0].gpu), ", ", b(digits(ok[0].usd_per_million_total_tokens) + " USD"), " per million tokens at batch " + digits(ok[0].batch) + "."] : ["None fits within " + d.max_tpot_ms + " ms a token."]), no.length ? " Does not fit: " + listOf(no, "gpu") + "." : "", slow.length ? " Slower than " + d.max_tpot_ms + " ms a token: " + listOf(slow, "gpu") + "." : "", bad.length ? " " + bad.length + " others cannot compute these formats." : "", shownCosts(d).some((r) => r.constants !== "measured") ? " Grey: nothing was measured on this GPU; its constants are carried over from another, or are shares of the datasheet's." : ""]; },
+      rows: (d) => d.rows.filter((r) => !r.error), columns: [["gpu", "GPU", String], ["batch", "batch", digits], ["usd_per_hour", "USD/h", digits], ["usd_per_million_total_tokens", "USD/M tokens", digits], ["ttft_ms", "TTFT", text.ms], ["tpot_ms", "TPOT", text.ms], ["joules_per_output_token", "J/token", digits], ["constants", "constants", (v) => v.replace("_", " ")], ["fits", "fits", String]],
     },
   ];
 

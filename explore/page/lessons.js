@@ -62,7 +62,7 @@
     return {
       horizontal: true, reverse: false, legend: false, labels: rungs.map((r) => r.name), x: { title: "output tokens/s (log)", log: true, max: 3 * Math.max(...rungs.map((r) => r.output_tokens_per_s)) }, y: { categories: true },
       sets: [{ label: "tokens/s", color: "c0", colors: rungs.map((r) => (r.fits ? "c0" : "c1")), data: rungs.map((r) => r.output_tokens_per_s), rungs, names: rungs.map((r) => digits(r.total_gain) + " x"), maxBarThickness: 24 }],
-      tooltip: (item) => { const r = item.dataset.rungs[item.dataIndex]; return [digits(r.output_tokens_per_s) + " tokens/s, " + digits(r.throughput_gain) + " x the one before", "TTFT " + text.ms(r.mean_ttft_ms) + ", TPOT " + text.ms(r.mean_tpot_ms), digits(r.usd_per_million_output_tokens) + " USD/M tokens, " + r.gpus + " GPU" + (r.gpus > 1 ? "s" : ""), r.fits ? r.help : "does not fit"]; },
+      tooltip: (item) => { const r = item.dataset.rungs[item.dataIndex]; return [digits(r.output_tokens_per_s) + " tokens/s, " + digits(r.throughput_gain) + " x the one before", "TTFT " + text.ms(r.mean_ttft_ms) + ", TPOT " + text.ms(r.mean_tpot_ms), digits(r.usd_per_million_total_tokens) + " USD/M tokens, " + r.gpus + " GPU" + (r.gpus > 1 ? "s" : ""), r.fits ? r.help : "does not fit"]; },
     };
   }
 

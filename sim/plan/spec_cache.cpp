@@ -62,7 +62,7 @@ class DocumentHasher {
       state = hash_text(": ", hash_text(entry.key, state));
       if (!entry.value) continue;
       state = hash(*entry.value, state);
-      if (entry.key == "file") state = file_of(*entry.value, state);  // whatever it ends in
+      if (entry.key == "file" || entry.key == "counts") state = file_of(*entry.value, state);  // whatever it ends in
       if (entry.key == "servegen") state = folder(folder_named(*entry.value), state);
       if (const std::string_view kind = kind_of(entry.key); !kind.empty()) state = named(kind, entry.value, state);
     }

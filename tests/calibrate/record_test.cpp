@@ -170,7 +170,10 @@ TEST_CASE("records: become rows of the tables that fit and validate take") {
   CHECK(tables[2].table.rows() == 1);  // pinned alone
   // a device whose clock is held down most of the time is never cool: its rows are those of a loaded one
   const std::string down = to_json_line(hot) + "\n";
-  const std::vector<MeasuredTable> slow = tables_of(parse_records(down + down + to_json_line(product(1)) + "\n", "m"));
+  const RecordFile always = parse_records(down + down + to_json_line(product(1)) + "\n", "m");
+  CHECK(is_always_held_down(always));
+  CHECK(!is_always_held_down(parse_records(text, "m.jsonl")));
+  const std::vector<MeasuredTable> slow = tables_of(always);
   REQUIRE(slow.size() == 1);
   REQUIRE(slow[0].table.rows() == 3);
   CHECK(slow[0].table.at(0, slow[0].table.column("timing")) == "served");

@@ -37,21 +37,59 @@ TEST_CASE("a folder that is missing is told before the work, not after it") {
 }
 
 TEST_CASE("a result does not replace another one, or what it is made of") {
-  const auto says = [](const std::string& command) {
-    const auto result = run_shell(
-        "d=$(mktemp -d) && cd $d && cp '" ROOFCAST_SOURCE_DIR
-        "/configs/scenarios/chat-70b-4xh100.yaml' s.yaml && ln -s s.yaml link && '" ROOFCAST_PROGRAM "' " +
-        command +
-        " 2>&1; cmp s.yaml '" ROOFCAST_SOURCE_DIR "/configs/scenarios/chat-70b-4xh100.yaml' 2>&1; cd / && rm -r $d");
+  const auto says = [](const std::string& before, const std::string& command) {
+    const auto result = run_shell("d=$(mktemp -d) && cd $d && cp '" ROOFCAST_SOURCE_DIR
+                                  "/configs/scenarios/chat-70b-4xh100.yaml' s.yaml && ln -s s.yaml link && " +
+                                  before + "'" ROOFCAST_PROGRAM "' " + command +
+                                  " 2>&1; cmp s.yaml '" ROOFCAST_SOURCE_DIR
+                                  "/configs/scenarios/chat-70b-4xh100.yaml' 2>&1; cd / && rm -r $d");
     return result.out;
   };
   const std::string lost = "--out: 's.yaml' is read too, and would be lost; name another file\n";
-  CHECK(says("simulate s.yaml --out s.yaml") == lost);
-  CHECK(says("simulate s.yaml --out ./link") == lost);
-  CHECK(says("sweep s.yaml --store a.sqlite --out a.sqlite") ==
-        "--out: 'a.sqlite' is read too, and would be lost; name another file\n");
-  CHECK(says("simulate s.yaml --out a.csv --requests-out ./a.csv") ==
+  CHECK(says("", "simulate s.yaml --out s.yaml") == lost);
+  CHECK(says("", "simulate s.yaml --out ./link") == lost);
+  const std::string one = "printf 'scenario: {model: llama-2-7b, gpu: h100-sxm}\\ngrid: {batch: [1]}\\n' > w.yaml; ",
+                    traced = "printf 'arrival_s,prompt_tokens,output_tokens\\n0,50,5\\n' > t; ";
+  const auto is_lost = [&](const std::string& before, const std::string& command, const std::string& file) {
+    INFO(command);
+    CHECK(says(before, command) == "--out: '" + file + "' is read too, and would be lost; name another file\n");
+  };
+  is_lost(one, "sweep w.yaml --store a.sqlite --out a.sqlite", "a.sqlite");
+  is_lost(one, "sweep w.yaml --out w.sqlite", "w.sqlite");  // the store by default
+  is_lost(one + "touch m; ", "sweep w.yaml --merge n m --out m", "m");
+  is_lost(traced, "simulate s.yaml --set workload.arrivals.process=trace --set workload.arrivals.file=t --out t", "t");
+  is_lost(traced, "simulate s.yaml --trace t --out t", "t");
+  is_lost("touch c; ", "simulate s.yaml --set routing.counts=c --out ./c", "c");
+  is_lost("touch b; ", "compare s.yaml --bench b --out b", "b");
+  is_lost("touch b; ", "compare s.yaml --prometheus b --out b", "b");
+  is_lost("touch b; ", "validate serving --data b --out b", "b");
+  is_lost("cp s.yaml g.yaml; ", "simulate s.yaml --gpu ./g.yaml --out g.yaml", "./g.yaml");
+  // A shipped name is no file here.
+  CHECK(
+      says(
+          "",
+          "simulate chat-70b-4xh100 --out chat-70b-4xh100 2>&1 | grep lost; test -s chat-70b-4xh100 && echo written") ==
+      "written\n");
+  CHECK(says("", "simulate s.yaml --out a.csv --requests-out ./a.csv") ==
         "--requests-out: './a.csv' is written by --out too; name another file\n");
+}
+
+TEST_CASE("a flag and a --set that agree, however they are spelt, are both taken") {
+  const std::string estimate = "estimate --model llama-3.1-8b --gpu H100 --tp 2 --weights fp8 --price on_demand";
+  for (const char* set : {"precision=fp8", "precision.weights=fp8_e4m3", "gpu=h100-sxm", "gpu.name=h100-sxm",
+                          "parallelism.tp=2", "parallelism={tp: 2}", "price={tier: on_demand, provider: aws}",
+                          "gpu={name: H100-SXM, sm_count: 120}", "model=meta-llama/Llama-3.1-8B"}) {
+    const auto result = run_roofcast(estimate + " --set '" + set + "'", Stream::kErr);
+    CAPTURE(set);
+    CAPTURE(result.out);
+    CHECK(result.status == 0);
+  }
+  for (const char* set : {"precision=bf16", "precision={kv_cache: fp8}", "gpu=h200-sxm", "gpu.name=h200-sxm",
+                          "parallelism={tp: 4}", "price={tier: spot}", "price=spot", "model=llama-2-7b"}) {
+    const auto result = run_roofcast(estimate + " --set '" + set + "'", Stream::kErr);
+    CAPTURE(set);
+    CHECK(result.out.find("sets the same; give one of the two") != std::string::npos);
+  }
 }
 
 TEST_CASE("a file that may not grow further is an error, not a death") {

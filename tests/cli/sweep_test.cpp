@@ -73,6 +73,19 @@ TEST_CASE("a document that a point's numbers come from is edited: the point is r
   edited("trace", "0,50,5", "0,50,6");
 }
 
+TEST_CASE("the counts of experts are edited: the point is run again") {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& tokens) {
+    folder.write("counts", "expert,tokens\n0,500\n1," + tokens + "\n");
+    return run_shell("cd '" + folder.path() + "' && '" ROOFCAST_PROGRAM "' sweep s.yaml", Stream::kErr).out;
+  };
+  folder.write("s.yaml",
+               "scenario: {model: qwen3-30b-a3b, gpu: h100-sxm, routing: {counts: counts}}\ngrid: {batch: [16]}\n");
+  CHECK(run("500").find("1 points: 1 run") == 0);
+  CHECK(run("500").find("1 points: 0 run") == 0);
+  CHECK(run("501").find("1 points: 1 run") == 0);
+}
+
 TEST_CASE("Ctrl-C ends a sweep within a second, whatever its points do") {
   const TemporaryFolder folder;
   const std::string sweep = folder.write("s.yaml",
@@ -85,21 +98,49 @@ TEST_CASE("Ctrl-C ends a sweep within a second, whatever its points do") {
                 folder.path() + "/s.sqlite'; e=$(date +%s%N); echo $(( (e - s) / 1000000 ))");
   CHECK(std::stoi(result.out) >= 500);  // it was under way
   CHECK(std::stoi(result.out) < 2000);  // ms: 500 until the signal, 700 until it ends, and a busy machine
-  // Another signal is the one that the caller sees: 128 + SIGTERM.
-  CHECK(run_shell("'" ROOFCAST_PROGRAM "' sweep '" + sweep +
-                  "' --store :memory: & sleep 0.3; kill -TERM $!; wait $!; echo $?")
-            .out == "143\n");
+}
+
+TEST_CASE("SIGTERM ends a sweep with 128 + 15, whether its points end within the grace or not") {
+  const TemporaryFolder folder;
+  const auto ends = [&](const std::string& requests) {
+    const std::string sweep =
+        folder.write("s.yaml",
+                     "scenario: {model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: {process: all_at_once}, "
+                     "requests: " +
+                         requests +
+                         ",\n           prompt_tokens: 5, output_tokens: 5}}\n"
+                         "run: simulate\ngrid: {seed: {from: 1, to: 400, step: 1}}\n");
+    const std::string store = folder.path() + "/" + requests + ".sqlite";
+    // The handlers are set as soon as there is a store; a program that has gone is told by `kill`.
+    return run_shell("'" ROOFCAST_PROGRAM "' sweep '" + sweep + "' --store '" + store +
+                         "' & for i in $(seq 200); do [ -s '" + store +
+                         "' ] && break; sleep 0.05; done; sleep 0.3; kill -TERM $! 2>&1 || echo gone >&2; wait $!; "
+                         "echo status $? >&2",
+                     Stream::kErr)
+        .out;
+  };
+  const std::string quick = ends("50000"), slow = ends("50000000");
+  CAPTURE(quick);
+  CAPTURE(slow);
+  CHECK(quick.find("of 400 points are in") != std::string::npos);
+  CHECK(slow.find("interrupted: finished points are kept") != std::string::npos);
+  for (const std::string& said : {quick, slow}) {
+    CHECK(said.ends_with("status 143\n"));
+    CHECK(said.find("gone") == std::string::npos);
+  }
 }
 
 TEST_CASE("a sweep in the background goes on when Ctrl-C ends another program") {
   const TemporaryFolder folder;  // a shell starts what runs behind it with SIGINT ignored
   const std::string sweep = folder.write(
       "s.yaml",
-      "scenario: {model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: {process: all_at_once}, requests: 50000,\n"
-      "           prompt_tokens: 5, output_tokens: 5}}\nrun: simulate\ngrid: {seed: [1, 2, 3, 4]}\n");
-  const RunResult result = run_shell("'" ROOFCAST_PROGRAM "' sweep '" + sweep +
-                                     "' --store :memory: --format csv & sleep 0.1; kill -INT $!; wait $!; echo $?");
+      "scenario: {model: llama-3.1-8b, gpu: h100-sxm, workload: {arrivals: {process: all_at_once}, requests: 2000000,\n"
+      "           prompt_tokens: 5, output_tokens: 5}}\nrun: simulate\ngrid: {seed: [1, 2]}\n");
+  const RunResult result =
+      run_shell("'" ROOFCAST_PROGRAM "' sweep '" + sweep +
+                "' --store :memory: --format csv & sleep 0.2; kill -INT $! || echo gone; wait $!; echo $?");
   CHECK(result.out.ends_with("\n0\n"));
+  CHECK(result.out.find("gone") == std::string::npos);
 }
 
 TEST_CASE("a store that cannot be written is read all the same") {

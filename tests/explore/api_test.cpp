@@ -627,6 +627,15 @@ TEST_CASE("a document names no file, and says where it is wrong") {
     INFO(text);
     CHECK(error_of(post("simulate", document(text))).starts_with("document:"));
   }
+  // Keys that take files, whatever their values are called: this folder has a file of that name.
+  for (const char* text :
+       {"routing: {counts: README.md}", "routing: {counts: README}", "workload: {servegen: docs}",
+        "workload: {arrivals: {process: trace, file: README}}", "speculation: {acceptance: {file: a}}"}) {
+    INFO(text);
+    const std::string scenario = std::string("model: qwen3-235b-a22b\ngpu: h100-sxm\n") + text + "\n";
+    for (const char* endpoint : {"estimate_document", "simulate", "plan"})
+      CHECK(error_of(post(endpoint, document(scenario))).find("cannot be named here; give the ") != std::string::npos);
+  }
   CHECK(error_of(post("plan", document("model: [\n"))).starts_with("document:2:"));
   CHECK(error_of(post("plan", document("model: llama-3.1-8b\nsearch: {gpu: [h100-sxm]}\n"))).find("gpus") !=
         std::string::npos);

@@ -62,6 +62,17 @@ TEST_CASE("plots: the CSV of a chart has its points, bands and units") {
   Chart bars{.id = "y", .x = {.title = "ms"}, .y = {.categories = {"queue", "prefill"}}, .horizontal = true};
   bars.series = {Series{.name = "ttft", .shape = Shape::kBars, .x = {0, 1}, .y = {3, 4}, .base = {0, 3}}};
   CHECK(chart_csv(bars) == "series,x,ms,low,high,label\nttft,queue,3,0,,\nttft,prefill,4,3,,\n");
+  // A sweep of three keys: its views have rows too, and say what they are drawn for.
+  Chart seen{
+      .id = "z", .x = {.title = "batch"}, .y = {.title = "TPOT, ms"}, .held = {"GPU", "tp"}, .at = {"h100", "1"}};
+  seen.series = {Series{.name = "bf16", .x = {1}, .y = {9}}};
+  Chart other{.at = {"h100", "2"}};
+  other.series = {Series{.name = "bf16", .x = {1}, .y = {5}, .labels = {"b"}}};
+  other.bands = {Band{.name = "90 %", .x = {1}, .low = {4}, .high = {6}}};
+  seen.views = {other};
+  CHECK(chart_csv(seen) ==
+        "series,batch,\"TPOT, ms\",low,high,label,GPU,tp\nbf16,1,9,,,,h100,1\nbf16,1,5,,,b,h100,2\n"
+        "90 %,1,,4,6,,h100,2\n");
   const TemporaryFolder folder;
   const auto paths = write_plots(std::vector{c}, PlotFormat::kCsv, folder.path());
   REQUIRE(paths.size() == 1);

@@ -177,6 +177,8 @@ TEST_CASE("schema: a file of no kind, of another kind, of another schema") {
   CHECK(error_of({{"kind", "estimat"}, {"schema", 1}}).find("unknown kind of result 'estimat'") != std::string::npos);
   CHECK(error_of({{"kind", "estimate"}, {"schema", 2}}) ==
         "r.json: an estimate of schema 2; this roofcast reads schema 1");
+  // Its cost of output was that of all tokens.
+  CHECK(error_of({{"kind", "ladder"}, {"schema", 1}}) == "r.json: a ladder of schema 1; this roofcast reads schema 2");
 }
 
 TEST_CASE("csv of results: one row a point, numbers in full, units in the header") {

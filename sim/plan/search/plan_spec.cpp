@@ -9,6 +9,7 @@
 
 #include "base/config_library.h"
 #include "base/text.h"
+#include "sim/model/recipes.h"
 #include "sim/plan/search/condition.h"
 #include "sim/plan/search/load_test.h"
 #include "sim/plan/support.h"
@@ -261,6 +262,31 @@ std::string axis_name(const std::string& key) {
   return "";
 }
 
+bool is_recipe(const std::string& name) {
+  const auto all = recipes();
+  return std::any_of(all.begin(), all.end(), [&](const Recipe& recipe) { return recipe.name == name; });
+}
+
+/// A plan that searches only those of its `precision` and `weights` that name the recipe: what a recipe sets is more
+/// than the one format that `only` holds.
+ConfigTree with_recipe_alone(const ConfigTree& plan, const ConfigTree& recipe, const std::string& origin) {
+  const std::string name = lower(trim(recipe->scalar));
+  for (const char* axis : {"precision", "weights"}) {
+    const ConfigTree listed = value_at(plan, std::string("search.") + axis);
+    if (!listed) continue;
+    std::vector<ConfigTree> kept = listed->kind == ConfigNode::Kind::kList ? listed->items : std::vector{listed};
+    std::erase_if(kept, [&](const ConfigTree& value) {
+      const ConfigTree weights = value && value->kind == ConfigNode::Kind::kMap ? value_at(value, "weights") : value;
+      return !weights || weights->kind != ConfigNode::Kind::kScalar || lower(trim(weights->scalar)) != name;
+    });
+    if (kept.empty())
+      throw ConfigError(fmt::format("{}: the search's '{}' does not list '{}'; --set search.{}=[{}] plans with it",
+                                    origin, axis, name, axis, name));
+    return with_value(plan, std::string("search.") + axis, make_list(std::move(kept), listed->mark), origin);
+  }
+  return with_value(plan, "precision.weights", recipe, origin);
+}
+
 }  // namespace
 
 ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const ConfigTree& value,
@@ -272,6 +298,9 @@ ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const
         fmt::format("{}: a plan finds the number of replicas; --set search.max_gpus=N limits it", origin));
   const auto varied = [&](const char* name) { return (*search)->find(name) != nullptr; };
   const bool formats = varied("precision") || varied("weights") || varied("kv_cache");
+  if (key == "precision.weights" && formats && value->kind == ConfigNode::Kind::kScalar &&
+      is_recipe(lower(trim(value->scalar))))
+    return with_recipe_alone(plan, value, origin);
   for (const char* format : {"weights", "activations", "kv_cache"}) {
     if (key == std::string("precision.") + format && formats && value->kind == ConfigNode::Kind::kScalar)
       return with_value(plan, std::string("search.only.") + format, value, origin);

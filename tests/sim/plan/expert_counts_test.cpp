@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "base/config_parse.h"
 #include "base/error.h"
 #include "base/normal.h"
+#include "sim/plan/scenario.h"
+#include "tests/base/temporary_folder.h"
 
 using namespace roofcast;
 
@@ -66,4 +69,20 @@ TEST_CASE("expert counts: what is not one says where") {
   CHECK(error_of("expert,tokens\n0,many\n").find("counts.csv:2:2") == 0);
   CHECK(error_of("expert,rows\n0,5\n").find("tokens") != std::string::npos);
   CHECK(error_of("expert,tokens\n0,0\n").find("has no tokens") != std::string::npos);
+}
+
+TEST_CASE("expert counts: a scenario names them beside itself, and has their skew") {
+  const TemporaryFolder folder;
+  folder.write("counts.csv", "layer,expert,tokens\n" + drawn(0.5, "3"));
+  const auto scenario = [&](const std::string& routing) {
+    return read_scenario(
+        parse_config_file(folder.write("s.yaml", "model: qwen3-30b-a3b\ngpu: h100-sxm\nrouting: " + routing + "\n")),
+        Fidelity::kCalibrated);
+  };
+  const Routing counted = scenario("{counts: counts.csv}").deployment->routing;
+  CHECK(counted.kind == Routing::Kind::kPopularity);
+  CHECK(counted.skew == doctest::Approx(0.5).epsilon(1e-3));
+  CHECK(scenario("{skew: 0.7}").deployment->routing.skew == 0.7);
+  CHECK_THROWS_AS((void)scenario("{counts: counts.csv, skew: 0.7}"), ConfigError);
+  CHECK_THROWS_AS((void)scenario("{counts: other.csv}"), ConfigError);
 }

@@ -313,6 +313,24 @@ TEST_CASE("plan: flags bind the search or are refused") {
   CHECK_THROWS_AS(read_candidates(flag("precision.weights", "int4"), Fidelity::kCalibrated), ConfigError);
 }
 
+TEST_CASE("plan: a recipe among the searched formats is picked by its name, with all that it sets") {
+  const auto weights = [&](const std::string& search, const char* value) {
+    const ConfigTree tree = parse_config_text(chat("10", search), "p");
+    return read_candidates(parse_plan(with_constraint(tree, "precision.weights", make_scalar(value), "--weights")),
+                           Fidelity::kCalibrated)
+        .kept;
+  };
+  const auto awq = weights(", precision: [bf16, gptq, awq, {weights: awq, kv_cache: fp8}]", "awq");
+  REQUIRE(awq.size() == 2);
+  for (const auto& candidate : awq) {
+    const Precision& p = candidate.scenario.deployment->precision;
+    CHECK(p.weights == Dtype::kInt4);
+    CHECK(p.weight_scales.zero_point_bits == 4);
+  }
+  CHECK(weights(", weights: [bf16, AWQ]", "awq").size() == 1);
+  CHECK(weights(", kv_cache: [bf16, fp8]", "awq").size() == 2);
+}
+
 TEST_CASE("plan: what cannot run and what has no price is left out, and said") {
   const Candidates c =
       read_candidates(plan_of(chat("10", ", engines: [vllm, trtllm]") + "price: on_demand\n"), Fidelity::kCalibrated);
