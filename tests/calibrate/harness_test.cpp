@@ -214,7 +214,7 @@ TEST_CASE("harness: no budget is overrun by more than a point, and what was not 
     const std::vector<Point> points = default_grid(device.device, level_of_budget(Seconds{budget}));
     HarnessOptions options;
     options.budget = Seconds{budget};
-    options.max_samples = 40;  // of 1 ms, each with a rest of 3
+    options.max_samples = 30;  // of 1 ms, each with a rest of 3
     const Run out = run(backend, points, options);
     CHECK(backend.now().base() <= budget + 0.5);
     CHECK(out.summary.not_reached == 0);

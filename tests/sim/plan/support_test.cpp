@@ -154,7 +154,8 @@ TEST_CASE("support: block fp8 is shared in whole blocks of 128") {
   CHECK(of("vllm", "deepseek-v3", "tp: 16") == "");
   // One scale for a matrix or a channel has no blocks, nor has a format of 16 bit.
   CHECK(of("vllm", "qwen3-235b-a22b", "tp: 8") == "");
-  CHECK(refusal("{model: qwen3-235b-a22b, gpu: h200-sxm, engine: vllm, parallelism: {tp: 8}, precision: fp8}") == "");
+  CHECK(refusal("{model: qwen3-235b-a22b, gpu: h200-sxm, engine: vllm, parallelism: {tp: 8}, precision: fp8_tensor}") ==
+        "");
 }
 
 TEST_CASE("support: trees of drafts") {
