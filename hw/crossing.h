@@ -44,9 +44,10 @@ inline Spine spine_of(const GpuSpec& gpu, double gpus) {
   return {.below = gpus / std::ceil(gpus / node.leaf_gpus), .narrower = node.oversubscription};
 }
 
-/// How much longer the NICs of `senders` GPUs of a leaf take where all send up to the spine at once.
-inline double spine_slowdown(const Spine& spine, double senders) {
-  return std::max(1.0, spine.narrower * senders / spine.below);
+/// How much longer the NICs of `gpus` GPUs that follow each other take where all send up to the spine at once. A leaf
+/// has the NICs of no more of them than lie below it.
+inline double spine_slowdown(const Spine& spine, double gpus) {
+  return std::max(1.0, spine.narrower * std::min(gpus, spine.below) / spine.below);
 }
 
 }  // namespace roofcast
