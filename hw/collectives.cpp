@@ -116,7 +116,7 @@ Network network_of(Collective kind, double s, const Layout& at, const GpuSpec& g
   const Spine spine = spine_of(gpu, n);
   const double hops = std::log2(at.nodes) * (kind == Collective::kAllReduce ? 2.0 : 1.0);
   double bytes = link_share(kind, n) * s / at.local * spine_slowdown(spine, at.local);
-  if (kind == Collective::kAllToAll) bytes = s * std::max(n - at.local, spine.narrower * (n - spine.below)) / n;
+  if (kind == Collective::kAllToAll) bytes = s * all_to_all_parts(spine, n, at.local) / n;
   if (kind == Collective::kSend) bytes = s;
   return {hops * hop_seconds, bytes / nic};
 }

@@ -50,4 +50,10 @@ inline double spine_slowdown(const Spine& spine, double gpus) {
   return std::max(1.0, spine.narrower * std::min(gpus, spine.below) / spine.below);
 }
 
+/// What the GPUs of an all-to-all of n send through their NICs, at the NIC's rate, in parts of n: those that leave the
+/// `local` GPUs, or what passes the narrower spine.
+inline double all_to_all_parts(const Spine& spine, double n, double local) {
+  return std::max(n - local, spine.narrower * (n - spine.below));
+}
+
 }  // namespace roofcast
