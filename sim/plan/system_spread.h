@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/step/deployment.h"
+#include "sim/step/step_model.h"
 
 namespace roofcast {
 
@@ -25,12 +26,15 @@ struct LogSpread {
 };
 
 /// From configs/uncertainty/serving.yaml: by the regime, wider where no recipe says how the engine is launched (none is
-/// named, or one of a stock server), where decode is launched kernel by kernel, where the engine is newer than what is known, and where the
-/// kernels were measured on a GPU of another vendor. Nothing for the ideal roofline.
+/// named, or one of a stock server), where decode is launched kernel by kernel, where the engine is newer than what is
+/// known, and where the kernels were measured on a GPU of another vendor. Nothing for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };
-SystemSpread system_spread(const Deployment& deployment, LoadRegime regime);
+/// `launching`: of a decode step (launched_share).
+SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, double launching);
+/// The share of a step that launching its kernels takes, 0 to 1; 0 under CUDA graphs.
+double launched_share(const StepBreakdown& step);
 /// The spread of the power that GPUs draw; nothing for the ideal roofline.
 LogSpread power_spread(const Deployment& deployment);
 /// Whether its constants are those of a GPU of another vendor.

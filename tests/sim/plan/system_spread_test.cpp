@@ -41,9 +41,9 @@ TEST_CASE("system spread: regimes by requests on a GPU, and by what there is roo
 
 TEST_CASE("system spread: wider without a launch recipe, and for releases newer than what is known") {
   const LoadRegime light = LoadRegime::kLight;
-  const SystemSpread known = system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), light),
-                     bare = system_spread(*deployment("engine: vllm@0.19"), light),
-                     newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: dynamo"), light);
+  const SystemSpread known = system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), light, 0),
+                     bare = system_spread(*deployment("engine: vllm@0.19"), light, 0),
+                     newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: dynamo"), light, 0);
   const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
   const auto at = [&](const char* what, const char* metric) {
     ConfigTree found = written;
@@ -62,14 +62,14 @@ TEST_CASE("system spread: wider without a launch recipe, and for releases newer 
   CHECK(newer.tpot.low < known.tpot.low);
   // A plan says how to launch: of it only the host is unknown.
   const double host = 1.645 * std::stod(at("host", "tpot")->scalar);
-  CHECK(planned_spread(*deployment("engine: vllm@0.19"), light).tpot.high ==
+  CHECK(planned_spread(*deployment("engine: vllm@0.19"), light, 0).tpot.high ==
         doctest::Approx(std::hypot(known.tpot.high, host)));
-  CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), light).tpot.high == known.tpot.high);
+  CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), light, 0).tpot.high == known.tpot.high);
   // A stock server is tuned for nothing that is known.
-  CHECK(system_spread(*deployment("engine: vllm@0.19\nrecipe: ml-energy"), light).ttft.high == bare.ttft.high);
+  CHECK(system_spread(*deployment("engine: vllm@0.19\nrecipe: ml-energy"), light, 0).ttft.high == bare.ttft.high);
   for (const LoadRegime regime :
        {LoadRegime::kLight, LoadRegime::kLoaded, LoadRegime::kSaturated, LoadRegime::kQueued}) {
-    const SystemSpread spread = system_spread(*deployment("engine: vllm"), regime);
+    const SystemSpread spread = system_spread(*deployment("engine: vllm"), regime, 0);
     for (const LogSpread& one : {spread.ttft, spread.tpot}) {
       CHECK(one.low < 0);
       CHECK(one.high > 0);
@@ -78,20 +78,35 @@ TEST_CASE("system spread: wider without a launch recipe, and for releases newer 
 }
 
 TEST_CASE("system spread: the ideal roofline has none") {
-  const SystemSpread none = system_spread(*deployment("engine: vllm", Fidelity::kIdeal), LoadRegime::kSaturated);
+  const SystemSpread none = system_spread(*deployment("engine: vllm", Fidelity::kIdeal), LoadRegime::kSaturated, 0);
   CHECK(none.ttft.high == 0);
   CHECK(none.tpot.low == 0);
 }
 
-TEST_CASE("system spread: decode that is launched kernel by kernel follows the host") {
-  const auto light = LoadRegime::kLight;
-  const auto of = [&](const std::string& graphs) {
-    const std::string engine = "engine: {name: vllm, version: \"0.19\", cuda_graphs: {enabled: " + graphs + "}}";
-    return system_spread(*deployment(engine + "\nrecipe: dynamo"), light);
+TEST_CASE("system spread: decode follows the host with the share of it that is launched kernel by kernel") {
+  const auto of = [](double launching) {
+    return system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), LoadRegime::kLight, launching);
   };
-  const SystemSpread graphs = of("true"), eager = of("false");
   // Hosts launch at paces a factor of 1.5 apart, one standard deviation: 1.645 ln 1.5 beside the rest.
-  CHECK(eager.tpot.high == doctest::Approx(std::hypot(graphs.tpot.high, 1.645 * std::log(1.5))).epsilon(0.02));
-  CHECK(eager.tpot.low < graphs.tpot.low);
-  CHECK(eager.ttft.high == graphs.ttft.high);
+  const double whole = 1.645 * std::log(1.5);
+  CHECK(of(1).tpot.high == doctest::Approx(std::hypot(of(0).tpot.high, whole)).epsilon(0.02));
+  CHECK(of(0.5).tpot.high == doctest::Approx(std::hypot(of(0).tpot.high, 0.5 * whole)).epsilon(0.02));
+  CHECK(of(1).tpot.low < of(0).tpot.low);
+  CHECK(of(1).ttft.high == of(0).ttft.high);
+}
+
+TEST_CASE("system spread: what launching takes of a step") {
+  const auto share = [](const std::string& engine, int batch) {
+    StepModel model(deployment(engine));
+    return launched_share(model.breakdown({.decodes = batch, .decode_context = 2000.0 * batch, .prefills = {}}));
+  };
+  const std::string eager = "engine: {name: vllm, version: \"0.19\", cuda_graphs: {enabled: false}}";
+  CHECK(share("engine: vllm@0.19", 4) == 0);
+  // Beyond the largest graph a step is launched kernel by kernel.
+  CHECK(share("engine: {name: vllm, version: \"0.19\", max_num_seqs: 256, cuda_graphs: {max_batch: 8}}", 16) > 0.2);
+  // The host takes as long for more sequences, the GPU takes longer.
+  const double few = share(eager, 1), many = share(eager, 256);
+  CHECK(few > 2 * many);
+  CHECK(few <= 1);
+  CHECK(many > 0);
 }
