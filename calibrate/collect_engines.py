@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times an engine's own kernels where its wheels are installed, one JSON line a point as `roofcast calibrate measure`
-writes them, so that `roofcast calibrate fit` takes both:
+writes them. `roofcast calibrate fit` takes those of vLLM; those of PyTorch are for reading:
 
     python3 collect_engines.py --out vllm.jsonl [--engine vllm|pytorch] [--budget 120]
         [--only gemm,attention_decode,attention_prefill]

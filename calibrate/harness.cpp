@@ -48,10 +48,11 @@ bool converged(const Record& record, Seconds sampled, const HarnessOptions& opti
   return s.standard_error < options.standard_error && !s.drifts;
 }
 
-/// Samples until the median is known, the time is up or Ctrl-C came. When each was taken goes to `ends`.
+/// Samples until the median is known, the time is up or Ctrl-C came, with a rest before each but the first. When each
+/// was taken goes to `ends`.
 void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions& options, Record& record,
             std::vector<Seconds>& ends) {
-  Seconds sampled{};
+  Seconds sampled{}, rest{};
   while (true) {
     const int taken = static_cast<int>(record.samples_us.size());
     if (taken >= options.min_samples) {
@@ -60,7 +61,7 @@ void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions
         return;
       }
       record.stop = Stop::kTime;
-      if (backend.now() >= until) return;
+      if (backend.now() + rest >= until) return;
       record.stop = Stop::kSamples;
       if (taken >= options.max_samples) return;
     }
@@ -68,12 +69,13 @@ void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions
       record.stop = Stop::kTime;
       return;
     }
+    if (rest > Seconds{}) backend.wait(rest);
     record.samples_us.push_back(subject.time(record.repeats).in(kMicrosecond));
     const Seconds took = record.samples_us.back() * record.repeats * kMicrosecond;
     sampled += took;
+    if (backend.sees_throttling()) rest = options.rest * took;
     ends.push_back(backend.now());
     if (backend.throttled()) record.throttled.push_back(taken);
-    if (backend.sees_throttling()) backend.wait(options.rest * took);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config_library.h"
+
 namespace roofcast {
 namespace {
 
@@ -35,9 +37,17 @@ ConfigTree with_changed_figures(const ConfigTree& written, const ConfigTree& gpu
   if (written->kind != ConfigNode::Kind::kMap) return gpu;
   const auto says = [&](std::string_view key) { return written->find(key) != nullptr; };
   const ConfigTree* name = written->find("name");
-  if (name == nullptr || says("architecture") || says("like") || says("base") || says(kConstants)) return gpu;
+  if (name == nullptr || says("architecture") || says("like") || says("base")) return gpu;
   if (std::none_of(kOfTheChip.begin(), kOfTheChip.end(), says)) return gpu;
-  return with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->mark);
+  const ConfigTree* own = written->find(kConstants);
+  if (own == nullptr || !*own || (*own)->kind != ConfigNode::Kind::kMap)
+    return with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->mark);
+  // What the scenario says of constants lies over the carried ones; a source that it names takes the place of this one.
+  if ((*own)->find("pooled_with") != nullptr) return gpu;
+  const ConfigTree measured = with_sibling(load_named("hardware", (*name)->scalar, (*name)->mark));
+  if (measured->find(kConstants) == nullptr) return gpu;
+  const ConfigTree carried = with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->mark);
+  return overlay(carried, make_map({{std::string(kConstants), (*own)->mark, *own}}, (*own)->mark));
 }
 
 bool same_chip(const GpuSpec& a, const GpuSpec& b) {

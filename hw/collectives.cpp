@@ -116,7 +116,7 @@ Network network_of(Collective kind, double s, const Layout& at, const GpuSpec& g
   const Spine spine = spine_of(gpu, n);
   const double hops = std::log2(at.nodes) * (kind == Collective::kAllReduce ? 2.0 : 1.0);
   double bytes = link_share(kind, n) * s / at.local * spine_slowdown(spine, at.local);
-  if (kind == Collective::kAllToAll) bytes = s * std::max(n - at.local, spine.narrower * (n - spine.below)) / n;
+  if (kind == Collective::kAllToAll) bytes = s * all_to_all_parts(spine, n, at.local) / n;
   if (kind == Collective::kSend) bytes = s;
   return {hops * hop_seconds, bytes / nic};
 }
@@ -366,31 +366,33 @@ Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
   return cost;
 }
 
-/// Of the borders between stages that follow each other through domains of D GPUs, every one crosses from domain to
-/// domain if a stage fills one, else ceil(n / D) - 1. The same holds for leaves.
+/// Of the borders between stages that follow each other through places of D GPUs, every one leads out of its place if a
+/// stage fills one, else ceil(n / D) - 1. The same holds for domains, nodes and leaves. Domains in one node (bridged
+/// cards) reach each other over PCIe.
 Cost pipeline_send(Bytes bytes, int gpus, int stages, const Machine& machine) {
   if (stages <= 1 || bytes.base() <= 0.0) return {.bound = Bound::kNetwork};
   const GpuSpec& gpu = *machine.gpu;
   const int node = std::max(gpu.node.gpus_per_node, 1), all = gpus * stages;
-  const int domain = has_fabric(gpu) ? std::max(gpu.node.fabric_domain, 1) : node;
+  const int domain = has_fabric(gpu) ? std::max(gpu.node.fabric_domain, 1) : node, island = std::max(domain, node);
   const double borders = stages - 1;
   const auto crossing = [&](int place) {
     return gpus >= place ? borders : std::min(borders, std::ceil(static_cast<double>(all) / place) - 1.0);
   };
-  const auto seconds = [&](int between, const GpuSpec& on) {
+  const auto seconds = [&](int among, const GpuSpec& on) {
     Machine m = machine;
     m.gpu = &on;
-    return nccl(Collective::kSend, bytes, Group{2 * between, std::min(2 * between, domain)}, m).time.base();
+    return nccl(Collective::kSend, bytes, Group{among, std::min(among, domain)}, m).time.base();
   };
-  const double out = crossing(domain), up = gpu.node.leaf_gpus > 0 ? crossing(gpu.node.leaf_gpus) : 0.0;
+  const double out = crossing(domain), away = crossing(island);
+  const double up = gpu.node.leaf_gpus > 0 ? crossing(gpu.node.leaf_gpus) : 0.0;
   double time = 0;
-  if (out < borders) time += (borders - out) * seconds(1, gpu);
-  const int across = all > node ? std::max(domain, node) : domain;
-  if (out > up) time += (out - up) * seconds(across, gpu);
+  if (borders > out) time += (borders - out) * seconds(2, gpu);
+  if (out > away) time += (out - away) * seconds(std::min(2 * domain, node), gpu);
+  if (away > up) time += (away - up) * seconds(2 * island, gpu);
   if (up > 0) {
     GpuSpec slower = gpu;
     slower.node.nic_bandwidth *= 1.0 / spine_slowdown(spine_of(gpu, all), gpus);
-    time += up * seconds(across, slower);
+    time += up * seconds(2 * island, slower);
   }
   return network_cost(Seconds{time / borders}, Collective::kSend, bytes, Group{2, 2});
 }

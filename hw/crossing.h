@@ -44,9 +44,16 @@ inline Spine spine_of(const GpuSpec& gpu, double gpus) {
   return {.below = gpus / std::ceil(gpus / node.leaf_gpus), .narrower = node.oversubscription};
 }
 
-/// How much longer the NICs of `senders` GPUs of a leaf take where all send up to the spine at once.
-inline double spine_slowdown(const Spine& spine, double senders) {
-  return std::max(1.0, spine.narrower * senders / spine.below);
+/// How much longer the NICs of `gpus` GPUs that follow each other take where all send up to the spine at once. A leaf
+/// has the NICs of no more of them than lie below it.
+inline double spine_slowdown(const Spine& spine, double gpus) {
+  return std::max(1.0, spine.narrower * std::min(gpus, spine.below) / spine.below);
+}
+
+/// What the GPUs of an all-to-all of n send through their NICs, at the NIC's rate, in parts of n: those that leave the
+/// `local` GPUs, or what passes the narrower spine.
+inline double all_to_all_parts(const Spine& spine, double n, double local) {
+  return std::max(n - local, spine.narrower * (n - spine.below));
 }
 
 }  // namespace roofcast

@@ -80,9 +80,8 @@ Wire wire_of(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gp
     const double border = crossing_of(gpu, shape.ranks, 1.0).bandwidth;
     SIM_CHECK(border > 0.0, "an exchange over several nodes without a network");
     const double n = at.local * at.count;
-    const Spine spine = spine_of(gpu, n);
-    const double over_spine = copies.over_network * (n - spine.below) / (n - at.local);
-    wire.network = std::max(copies.over_network, spine.narrower * over_spine) * bytes / border;
+    const double longer = all_to_all_parts(spine_of(gpu, n), n, at.local) / (n - at.local);
+    wire.network = copies.over_network * longer * bytes / border;
   }
   return wire;
 }

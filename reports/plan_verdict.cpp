@@ -117,9 +117,11 @@ std::string fleet_text(const PlanAnswer& a) {
 
 /// The link that caches take from prefill to decode workers, and where its speed is from.
 std::string link_text(const PlanAnswer& a) {
-  const Candidate& c = a.result.ranked.front().candidate;
+  const PlannedDeployment& w = a.result.ranked.front();
+  const Candidate& c = w.candidate;
   if (!c.disaggregated()) return "";
-  const Disaggregation& apart = *c.scenario.serving.disaggregation;
+  Disaggregation apart = *c.scenario.serving.disaggregation;
+  apart.prefill_replicas = w.prefill_replicas;
   const std::string from = a.plan.transfer_bandwidth > BytesPerSecond(0) ? "the plan's 'transfer'"
                            : apart.bandwidth > BytesPerSecond(0)
                                ? fmt::format(
@@ -127,7 +129,7 @@ std::string link_text(const PlanAnswer& a) {
                                      "per H100 instance; 'transfer' sets another",
                                      kLinkOfPartialHost.base() * 8 / 1e9)
                                : "each GPU's NIC; 'transfer' sets another";
-  const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart, c.scenario.serving.replicas);
+  const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart, w.replicas);
   return fmt::format("  caches move at {:.3g} GB/s per GPU ({})\n", link.base() / 1e9, from);
 }
 

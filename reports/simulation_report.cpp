@@ -115,8 +115,7 @@ Json setup_json(const Scenario& s, const FleetCost& cost) {
   if (s.serving.disaggregation) {
     out["disaggregation"] = {{"prefill", deployment_json(*s.serving.disaggregation->prefill)},
                              {"prefill_replicas", s.serving.disaggregation->prefill_replicas},
-                             {"transfer_bytes_per_s",
-                              transfer_bandwidth(*s.deployment, *s.serving.disaggregation, s.serving.replicas).base()}};
+                             {"transfer_bytes_per_s", transfer_bandwidth(*s.deployment, s.serving).base()}};
   }
   out["gpus"] = cost.gpus;
   out["workload"] = s.workload ? s.workload->name : "";
@@ -192,7 +191,7 @@ void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetC
   if (m.kv_held > 0) out["kv_cache_waste"] = cache_waste(m);
   out["padding_share"] = padding_share(m);
   out["preemptions"] = m.preemptions;
-  out["prefix_cache_hit_rate"] = m.input_tokens > 0 ? m.cached_tokens / m.input_tokens : 0.0;
+  out["prefix_cache_hit_rate"] = m.prefix_cache_hit_rate();
   if (s.deployment->engine.kv_offload > Bytes(0)) {
     out["kv_offload"] = {{"hit_rate", m.input_tokens > 0 ? m.offload_loaded_tokens / m.input_tokens : 0.0},
                          {"loaded_bytes", m.offload_loaded_bytes},

@@ -40,14 +40,14 @@ Seconds eager_time(Seconds device, const EagerLoop& loop) {
 
 bool in_loop(const RowHeader& header) { return header.timing == Timing::kBenchmark; }
 
-/// The constants of a loop; those of one that adds nothing where there is none.
+/// The constants of a loop; where there is none, the defaults of its fields.
 template <class P>
 P held_by_loop(const ConstantsBlock& loop) {
   return loop ? KernelOf<P>::in(loop)->value : P{};
 }
 
 /// The tables of TensorRT-LLM before Hopper.
-double assumed_reuse(const GpuSpec& gpu) { return gpu.architecture == Architecture::kHopper ? 0.0 : 0.5; }
+double assumed_reuse(const GpuSpec& gpu) { return gpu.architecture < Architecture::kHopper ? 0.5 : 0.0; }
 
 CacheLoop assumed_cache_loop(const Kernel& kernel, Dtype kv, const GpuSpec& gpu) {
   using namespace attention;

@@ -72,12 +72,6 @@ void require_unit(const CsvTable& table, const GemmRow& row, const GpuSpec& gpu)
                fmt::format("{} has no unit that computes '{}'", gpu.name, checked.text(row.header.row, "dtype")));
 }
 
-/// The kernel's own constants in a format, else those of 16-bit products.
-const ConstantsBlock& in_force(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu, const Efficiency& e) {
-  const ConstantsBlock& own = e.block(kernel, block);
-  return own ? own : e.block(e.rules().pick_product(gpu.architecture, Dtype::kBf16), Dtype::kBf16);
-}
-
 std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   std::vector<Prediction> times;
   for (const GemmRow& row : read_gemm_rows(table)) {
@@ -92,9 +86,10 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
     const MatmulKernel& kernel = gemm_kernel(row.shape, gpu.spec, e.rules());
     const GemmParameters constants = gemm_constants(kernel, row.block, gpu.spec, e);
     const GemmLoopParameters loop = gemm_loop_constants(row.block, e);
-    const Cost cost = with_sms_to_spare(in_force(kernel, row.block, gpu.spec, e), gpu.spec, [&](const GpuSpec& used) {
-      return Cost{.time = gemm_row_time(row, kernel, constants, loop, used, collector_of(e.rules()))};
-    });
+    const Cost cost =
+        with_sms_to_spare(gemm_block_in_force(kernel, row.block, gpu.spec, e), gpu.spec, [&](const GpuSpec& used) {
+          return Cost{.time = gemm_row_time(row, kernel, constants, loop, used, collector_of(e.rules()))};
+        });
     times.push_back({cost.time, discrepancy});
   }
   return times;

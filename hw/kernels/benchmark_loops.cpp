@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "hw/kernels/latent/latent_kernel.h"
 
 namespace roofcast {
@@ -155,6 +156,13 @@ std::map<const Kernel*, std::unique_ptr<const Kernel>>& known_attention_loops() 
   return known;
 }
 
+/// Decode of every kind has a loop, prompts have one where they are timed eagerly.
+bool has_attention_loop(const Kernel& kernel) {
+  const KernelKind kind = kernel.kind();
+  return kind == KernelKind::kAttentionDecode || kind == KernelKind::kLatentDecode ||
+         (kind == KernelKind::kLatentPrefill && is_timed_eagerly(kernel));
+}
+
 }  // namespace
 
 std::span<const Parameter<CacheLoop>> CacheLoop::fields() {
@@ -188,20 +196,21 @@ std::vector<const Kernel*> attention_loops(std::span<const Kernel* const> kernel
   auto& known = known_attention_loops();
   std::vector<const Kernel*> loops;
   for (const Kernel* kernel : kernels) {
-    const KernelKind kind = kernel->kind();
-    const bool prompts = kind == KernelKind::kLatentPrefill && is_timed_eagerly(*kernel);
-    if (kind != KernelKind::kAttentionDecode && kind != KernelKind::kLatentDecode && !prompts) continue;
+    if (!has_attention_loop(*kernel)) continue;
     const std::string_view name = words.emplace_back(std::string(kernel->name()) + "_loop");
     const std::string_view help = words.emplace_back("what a benchmark times beside " + std::string(kernel->name()));
     std::array<const Kernel*, 2> lenders{};
     std::size_t count = 0;
     for (const Kernel* lender : kernel->facts().lenders) {
-      if (const auto found = known.find(lender); found != known.end()) lenders.at(count++) = found->second.get();
+      if (lender == nullptr || !has_attention_loop(*lender)) continue;
+      const auto found = known.find(lender);
+      SIM_CHECK(found != known.end(), "a kernel that lends constants is listed before those it lends to");
+      lenders.at(count++) = found->second.get();
     }
     auto& loop = known[kernel];
-    if (prompts) {
+    if (kernel->kind() == KernelKind::kLatentPrefill) {
       loop = loop_of<EagerLoop>(*kernel, name, help, lenders);
-    } else if (kind == KernelKind::kLatentDecode) {
+    } else if (kernel->kind() == KernelKind::kLatentDecode) {
       loop = loop_of<LatentLoop>(*kernel, name, help, lenders);
     } else {
       loop = loop_of<CacheLoop>(*kernel, name, help, lenders);

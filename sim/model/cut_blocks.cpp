@@ -11,13 +11,16 @@ constexpr double kBlock = 128;  // rows and columns of a block (DeepSeek-V3, arX
 
 std::string part_of(const WeightMatrix& matrix) {
   if (matrix.role == WeightRole::kExpert) return "the experts";
-  if (matrix.role == WeightRole::kMixer) return "the attention's output";
+  if (matrix.role == WeightRole::kMixer)
+    return matrix.name == "o_proj" ? "the attention's output" : "the layers with a state";
   return matrix.name.starts_with("shared_") ? "the shared expert" : "the feed-forward";
 }
 
 }  // namespace
 
-/// By the products that are split by rows: gate and up before them are split by columns to the same width.
+/// By the products that are split by rows: gate and up before them are split by columns to the same width. Queries,
+/// keys and values, which are merged columns too, may end within a block (vllm/model_executor/layers/linear.py,
+/// _maybe_allow_fp8_block_shape_mismatch, since December 2025).
 std::vector<CutBlocks> cut_blocks(const ModelSpec& model, const Precision& p, const Sharding& s) {
   constexpr Dtype kFormat = Dtype::kFp8Block;
   std::vector<CutBlocks> cut;

@@ -14,8 +14,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kMostSkew = 4.0;
-
 /// Variance over the squared mean.
 double spread(const std::vector<double>& values) {
   double sum = 0, squares = 0;
@@ -32,15 +30,28 @@ double spread_of_law(double skew, std::size_t experts) {
   return spread(weights);
 }
 
+/// So many tokens of an expert leave 0.1 of skew to chance. With fewer, chance may not be most of what is counted.
+constexpr double kFewTokens = 100.0;
+
 /// An expert that is among a token's k with the chance q has the popularity -ln(1 - q), up to a factor
-/// (hw/kernels/expert_load.cpp). Of T tokens it gets q T, so q = k tokens / (sum of all).
-double skew_of_layer(const std::vector<double>& tokens, double top_k) {
+/// (hw/kernels/expert_load.cpp). Of T tokens it gets q T, so q = k tokens / (sum of all). By chance counts of the mean
+/// m vary by m (Poisson), so that 1 / m of the spread is chance. `fail` takes what is wrong with the counts.
+template <class Fail>
+double skew_of_layer(const std::vector<double>& tokens, double top_k, const Fail& fail) {
   double sum = 0;
   for (const double t : tokens) sum += t;
   std::vector<double> weights(tokens.size());
   for (std::size_t e = 0; e < tokens.size(); ++e)
     weights[e] = -std::log1p(-std::min(1.0 - 1e-6, top_k * tokens[e] / sum));
-  const double measured = spread(weights);
+  const double counted = spread(weights), mean = sum / static_cast<double>(tokens.size()),
+               measured = counted - 1 / mean;
+  if (mean < kFewTokens && measured < 0.5 * counted) {
+    fail(fmt::format("{:.3g} tokens per expert do not tell a skew from chance: count at least {:g} per expert", mean,
+                     kFewTokens));
+  }
+  if (measured >= spread_of_law(kMostSkew, tokens.size()))
+    fail(fmt::format("experts differ by more than a skew of {:g}, the most there is: are all experts counted?",
+                     kMostSkew));
   double low = 0, high = kMostSkew;
   for (int i = 0; i < 60; ++i) {
     const double middle = 0.5 * (low + high);
@@ -82,7 +93,10 @@ double skew_of_counts(const CsvTable& counts, const ModelSpec& model) {
     for (double& t : tokens) t = std::max(0.0, t);
     if (std::all_of(tokens.begin(), tokens.end(), [](double t) { return t <= 0; }))
       throw ConfigError(Mark{counts.path(), 1, 1}, fmt::format("layer {:g} has no tokens", layer));
-    skew += skew_of_layer(tokens, routed.top_k) / static_cast<double>(layers.size());
+    const auto fail = [&, layer = layer](const std::string& what) {
+      throw ConfigError(Mark{counts.path(), 1, 1}, layer_column ? fmt::format("layer {:g}: {}", layer, what) : what);
+    };
+    skew += skew_of_layer(tokens, routed.top_k, fail) / static_cast<double>(layers.size());
   }
   return skew;
 }

@@ -99,14 +99,22 @@ bool one_node(const Scenario& s) {
   const Deployment& d = *s.deployment;
   return together(s) && always_there(s) && d.sharding.gpus() <= d.gpu.node.gpus_per_node;
 }
-/// No byte passes the spine, or it is as wide as the NICs below it.
+/// No byte passes the spine, or it is as wide as the NICs below it: neither those of a replica of either role, nor
+/// caches between the roles, which pass it where one leaf does not hold all replicas of both.
 bool below_one_leaf(const Scenario& s) {
-  const NodeSpec& node = s.deployment->gpu.node;
-  if (node.leaf_gpus == 0 || node.oversubscription <= 1.0) return true;
-  double gpus = s.deployment->sharding.gpus();
-  if (const auto& apart = s.serving.disaggregation; apart && apart->bandwidth <= BytesPerSecond(0))
-    gpus = gpus * s.serving.replicas + 1.0 * apart->prefill->sharding.gpus() * apart->prefill_replicas;
-  return gpus <= node.leaf_gpus;
+  const auto fit = [](const Deployment& on, double gpus) {
+    const NodeSpec& node = on.gpu.node;
+    return node.leaf_gpus == 0 || node.oversubscription <= 1.0 || gpus <= node.leaf_gpus;
+  };
+  const Deployment& d = *s.deployment;
+  if (!fit(d, d.sharding.gpus())) return false;
+  const auto& apart = s.serving.disaggregation;
+  if (!apart) return true;
+  const Deployment& prefill = *apart->prefill;
+  if (!fit(prefill, prefill.sharding.gpus())) return false;
+  const double all = 1.0 * d.sharding.gpus() * most_replicas(s.serving, false) +
+                     1.0 * prefill.sharding.gpus() * most_replicas(s.serving, true);
+  return apart->bandwidth > BytesPerSecond(0) || (fit(d, all) && fit(prefill, all));
 }
 bool one_priority(const Scenario& s) {
   return s.workload && s.workload->priorities.size() < 2 && s.workload->clients.empty();

@@ -102,7 +102,7 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
                          {"paid_gpus", cost.bill.paid_gpus()},
                          {"total_input_tokens", m.input_tokens},
                          {"total_output_tokens", m.output_tokens},
-                         {"prefix_cache_hit_rate", m.input_tokens > 0 ? m.cached_tokens / m.input_tokens : 0.0}});
+                         {"prefix_cache_hit_rate", m.prefix_cache_hit_rate()}});
   return out;
 }
 

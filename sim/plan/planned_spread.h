@@ -4,6 +4,6 @@
 namespace roofcast {
 
 /// system_spread() of a deployment that a plan launches by its own command: how is known then, on which host is not.
-SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime);
+SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime, double launching);
 
 }  // namespace roofcast

@@ -56,7 +56,7 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
 
 /// What `routing.counts` names, or `skew`.
 double parse_skew(ConfigReader& in, const ModelSpec& model, double otherwise) {
-  if (!in.has("counts")) return in.number("skew", otherwise, {0.0, 4.0});
+  if (!in.has("counts")) return in.number("skew", otherwise, {0.0, kMostSkew});
   if (in.has("skew")) in.fail("skew", "comes from the 'counts': give one of them");
   const std::string file = beside(in.text("counts"), in.mark_of("counts"));
   if (std::error_code unknown; !std::filesystem::exists(file, unknown))

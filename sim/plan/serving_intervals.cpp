@@ -91,7 +91,8 @@ LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, 
   double variance = 0;
   for (const double spread : first ? steps.prefill : steps.decode) variance += spread * spread;
   return together(kernel_spread(std::sqrt(variance)),
-                  spread_of(metric, planned_spread(*d, regime_of(scenario, metrics)), scenario.serving.speculation));
+                  spread_of(metric, planned_spread(*d, regime_of(scenario, metrics), steps.launching),
+                            scenario.serving.speculation));
 }
 
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics) {
@@ -116,7 +117,8 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
       if (has_interval(metric)) values[metric].push_back(std::get<double>(value));
     }
   }
-  const SystemSpread system = system_spread(*scenario.deployment, regime_of(scenario, metrics));
+  const SystemSpread system =
+      system_spread(*scenario.deployment, regime_of(scenario, metrics), spreads[scenario.deployment.get()].launching);
   const MetricsList list = metrics_of(metrics, scenario);
   const auto spread = [&](const std::string& metric, double predicted) {
     // The prediction itself is always within: a decision of the scheduler may turn with the slightest shift.

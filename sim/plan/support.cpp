@@ -12,6 +12,7 @@
 #include "base/config_library.h"
 #include "base/config_reader.h"
 #include "base/config_release.h"
+#include "base/text.h"
 #include "sim/model/cut_blocks.h"
 #include "sim/plan/rules.h"
 
@@ -55,6 +56,9 @@ bool has_beams(const Scenario& s) {
   return beams(*s.workload) || std::any_of(s.workload->clients.begin(), s.workload->clients.end(), beams);
 }
 
+/// What `cut_blocks` names.
+const std::string kExperts = "experts", kOthers = "others";
+
 /// The conditions of kOwnKeys.
 class OwnCondition {
  public:
@@ -63,6 +67,10 @@ class OwnCondition {
     method_ = names_of(in, "method"), preemption_ = names_of(in, "preemption"),
     activations_ = names_of(in, "activations"), kv_cache_ = names_of(in, "kv_cache"),
     cut_blocks_ = names_of(in, "cut_blocks");
+    for (const std::string& name : cut_blocks_.value_or(std::vector<std::string>{})) {
+      if (name != kExperts && name != kOthers)
+        in.fail("cut_blocks", unknown_name("cut_blocks", name, std::array{kExperts, kOthers}));
+    }
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), dcp_ = range_of(in, "dcp"), ep_ = range_of(in, "ep");
     copies_ = range_of(in, "attention_copies"), tree_width_ = range_of(in, "tree_width");
     if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
@@ -97,7 +105,7 @@ class OwnCondition {
   std::optional<CutBlocks> cut(const Deployment& d) const {
     if (!cut_blocks_) return std::nullopt;
     for (CutBlocks& c : cut_blocks(d.model, d.precision, d.sharding)) {
-      if (among(cut_blocks_, c.experts ? "experts" : "others")) return std::move(c);
+      if (among(cut_blocks_, c.experts ? kExperts : kOthers)) return std::move(c);
     }
     return std::nullopt;
   }

@@ -117,14 +117,21 @@ void widen(SystemSpread& spread, const SystemSpread& more) {
   spread.tpot = together(spread.tpot, more.tpot);
 }
 
+/// Hosts launch at different paces: a step follows with the share that launching takes of it.
+SystemSpread launching_spread(double share) {
+  const Uncertainty::Deviation& whole = uncertainty().launches;
+  return normal(Uncertainty::Deviation{share * whole.ttft, share * whole.tpot});
+}
+
 /// `launch`: what is not known of it; `release`: the kernels are those of another one.
-SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool release) {
+SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool release,
+                       double launching) {
   if (!has_spread(d, regime)) return {};
   const Uncertainty& u = uncertainty();
   SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
   const bool validated = is_validated(d);
   if (!validated) widen(spread, launch);
-  if (!d.engine.graphs.enabled && d.roofline() == nullptr) widen(spread, normal(u.launches));
+  if (d.roofline() == nullptr) widen(spread, launching_spread(launching));
   if (d.engine.beyond_known || (release && !validated)) widen(spread, normal(u.release));
   if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
   return spread;
@@ -145,11 +152,15 @@ LogSpread together(const LogSpread& one, const LogSpread& other) {
   return {-root_sum_of_squares(one.low, other.low), root_sum_of_squares(one.high, other.high)};
 }
 
-SystemSpread system_spread(const Deployment& d, LoadRegime regime) {
-  return spread_of(d, regime, uncertainty().recipe, has_kernels_of_another_release(d));
+SystemSpread system_spread(const Deployment& d, LoadRegime regime, double launching) {
+  return spread_of(d, regime, uncertainty().recipe, has_kernels_of_another_release(d), launching);
 }
-SystemSpread planned_spread(const Deployment& d, LoadRegime regime) {
-  return spread_of(d, regime, normal(uncertainty().host), false);
+SystemSpread planned_spread(const Deployment& d, LoadRegime regime, double launching) {
+  return spread_of(d, regime, normal(uncertainty().host), false, launching);
+}
+
+double launched_share(const StepBreakdown& step) {
+  return step.time > Seconds(0) ? std::min(1.0, step.launched / step.time) : 0.0;
 }
 
 LogSpread power_spread(const Deployment& d) {

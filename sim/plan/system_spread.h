@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sim/step/deployment.h"
+#include "sim/step/step_model.h"
 
 namespace roofcast {
 
@@ -31,7 +32,10 @@ struct LogSpread {
 struct SystemSpread {
   LogSpread ttft, tpot;
 };
-SystemSpread system_spread(const Deployment& deployment, LoadRegime regime);
+/// `launching`: of a decode step (launched_share).
+SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, double launching);
+/// The share of a step that launching its kernels takes, 0 to 1; 0 under CUDA graphs.
+double launched_share(const StepBreakdown& step);
 /// The spread of the power that GPUs draw; nothing for the ideal roofline.
 LogSpread power_spread(const Deployment& deployment);
 /// Whether its constants are those of a GPU of another vendor.

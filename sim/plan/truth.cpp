@@ -95,7 +95,7 @@ StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const Servi
       model.breakdown({.decodes = decodes, .decode_context = decodes * (prompt + output / 2), .prefills = {}});
   const std::array<PrefillChunk, 1> chunk{{{.tokens = static_cast<int>(std::lround(prompt)), .context_before = 0}}};
   const StepBreakdown prefill = model.breakdown({.prefills = chunk});
-  return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time)};
+  return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time), launched_share(decode)};
 }
 
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw) {
@@ -140,7 +140,7 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
   const LoadRegime regime = regime_of(fleet, nominal);
   // A fleet whose queue grows in some draw is simulated to do so; that is not drawn a second time.
   const bool waits = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
-  const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime);
+  const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, spreads_[&d].launching);
   system_ = system.tpot;
   first_token_ = beyond(system.ttft, system.tpot);
 }

@@ -27,6 +27,7 @@ std::unique_ptr<StepPricer> shifted_pricer(std::unique_ptr<StepPricer> pricer, S
 /// `metrics`.
 struct StepSpreads {
   FamilySpreads decode{}, prefill{};
+  double launching = 0;  ///< launched_share() of the decode step
 };
 StepSpreads step_spreads(const std::shared_ptr<const Deployment>& deployment, const ServingMetrics& metrics,
                          int replicas);

@@ -114,6 +114,8 @@ struct ServingMetrics {
   Distribution ttfat_ms;  ///< of requests that think before they answer
   std::int64_t iterations = 0, preemptions = 0;
   double cached_tokens = 0;
+  /// Share of the input tokens whose keys and values were cached.
+  double prefix_cache_hit_rate() const { return input_tokens > 0 ? cached_tokens / input_tokens : 0.0; }
   /// KV blocks in host memory (EngineSpec::kv_offload), per GPU of each replica: loaded back, stored.
   double offload_loaded_tokens = 0, offload_loaded_bytes = 0, offload_stored_bytes = 0;
   /// Within `duration`; the warm-up is left out.

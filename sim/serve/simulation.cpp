@@ -75,14 +75,10 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
   }
   if (options.disaggregation) {
     prefill_pricer_ = make(options.disaggregation->prefill);
-    const auto& scaling = options.fleet.prefill_autoscaling;
-    add_replicas(options.disaggregation->prefill, scaling ? scaling->max : options.disaggregation->prefill_replicas,
-                 *prefill_pricer_, front_, true);
+    add_replicas(options.disaggregation->prefill, most_replicas(options, true), *prefill_pricer_, front_, true);
     prefill_replicas_ = static_cast<int>(replicas_.size());
   }
-  const auto& scaling = options.fleet.autoscaling;
-  add_replicas(deployment, scaling ? scaling->max : options.replicas, *pricer_,
-               options.disaggregation ? decode_ : front_, false);
+  add_replicas(deployment, most_replicas(options, false), *pricer_, options.disaggregation ? decode_ : front_, false);
   scheduled_.assign(replicas_.size(), 0);
   if (options.fleet.active()) begin_fleet();
 }
@@ -102,7 +98,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   }
   if (!prefill_only) each.speculation = options_.speculation;
   if (options_.disaggregation) {
-    each.transfer_bandwidth = transfer_bandwidth(*deployment, *options_.disaggregation, options_.replicas);
+    each.transfer_bandwidth = transfer_bandwidth(*deployment, options_);
     each.transfer_latency = options_.disaggregation->latency;
     each.early = early_transfer(*options_.disaggregation->prefill);
   }
@@ -564,6 +560,18 @@ BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation
   const Bytes here = decode.memory.layout.sequence_bytes(1024), there = prefill.memory.layout.sequence_bytes(1024);
   if (here <= Bytes(0) || there <= Bytes(0)) return link(decode);
   return std::min(link(decode), link(prefill) * (here / there));
+}
+
+int most_replicas(const ServingOptions& options, bool prefill) {
+  if (const auto& scaling = options.fleet.scaling(prefill)) return scaling->max;
+  if (!prefill) return options.replicas;
+  return options.disaggregation ? options.disaggregation->prefill_replicas : 0;
+}
+
+BytesPerSecond transfer_bandwidth(const Deployment& decode, const ServingOptions& options) {
+  Disaggregation most = *options.disaggregation;
+  most.prefill_replicas = most_replicas(options, true);
+  return transfer_bandwidth(decode, most, most_replicas(options, false));
 }
 
 EarlyTransfer early_transfer(const Deployment& prefill) {

@@ -30,6 +30,11 @@ struct Disaggregation {
 /// same time, and the side whose GPUs hold the larger shares may be the slower one. Caches pass the spine where one
 /// leaf does not hold both sides, of `replicas` that decode.
 BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation, int replicas);
+struct ServingOptions;
+/// The replicas of a role, with autoscaling at their most.
+int most_replicas(const ServingOptions& options, bool prefill);
+/// The same with as many replicas of both sides as there may be. `options` must have disaggregated roles.
+BytesPerSecond transfer_bandwidth(const Deployment& decode, const ServingOptions& options);
 /// The part of a cache that such workers send before a prompt is done.
 EarlyTransfer early_transfer(const Deployment& prefill);
 

@@ -53,6 +53,7 @@ struct StepBreakdown {
   std::vector<OperatorTime> operators;
   Seconds gpu_time{};
   Seconds host_time{};  ///< part of the step that the GPU does not hide
+  Seconds launched{};   ///< as in StepCost
   Seconds time{};
   Flops flops{};
   Bytes bytes{};

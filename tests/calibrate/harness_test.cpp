@@ -110,6 +110,15 @@ TEST_CASE("harness: a point under load shows the clock that the power limit leav
   CHECK(statistics_of(out.records[2].samples_us).median_us == doctest::Approx(10.0));
 }
 
+TEST_CASE("harness: the state during a point is that of its last sample, not of the rest after it") {
+  // Each sample of 1 ms heats the device up, a rest of three cools it down: only right after a sample the clock is low.
+  MadeUpDevice device;
+  device.heats_in = 0.5 * kMillisecond;
+  const Record record = measured(device);
+  CHECK(record.during.sm_clock_mhz == 1584);
+  CHECK(statistics_of(record.samples_us).median_us == doctest::Approx(10.0));
+}
+
 TEST_CASE("harness: a cool point rests after each sample, so that no power limit is reached") {
   // 10 ms of work heat it up, idling cools it twice as fast: with rests of three samples it never gets warm
   MadeUpDevice device;

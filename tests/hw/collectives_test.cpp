@@ -101,10 +101,27 @@ TEST_CASE(
   gpu.node.oversubscription = 4.0;
   CHECK(us(8, 2) == doctest::Approx(800.0));
   CHECK(us(4, 4) == doctest::Approx((2 * 20 + 400) / 3.0));  // four senders on two links
+  // A stage of two leaves has no more senders below a leaf than its eight NICs.
+  CHECK(us(16, 2) == doctest::Approx(800.0));
   gpu.node.leaf_gpus = 16;
   CHECK(us(8, 2) == doctest::Approx(200.0));
   CHECK(us(8, 4) ==
         doctest::Approx((2 * 200 + 400) / 3.0));  // two of three borders stay below a leaf; eight on four links
+}
+
+TEST_CASE("collectives: a pipeline over bridged pairs passes PCIe inside a node and the network between nodes") {
+  GpuSpec gpu = round_gpu();
+  gpu.node.fabric_domain = 2;
+  gpu.node.gpus_per_node = 8;
+  const auto us = [&](int gpus, int stages) {
+    return pipeline_send(Bytes(8e6), gpus, stages, {.gpu = &gpu, .fidelity = Fidelity::kIdeal}).time.in(kMicrosecond);
+  };
+  // 8 MB at 400 GB/s over the bridge, at 50 GB/s over PCIe, at 40 GB/s over the network.
+  const double bridge = 20, pcie = 160, network = 200;
+  CHECK(us(1, 8) == doctest::Approx((4 * bridge + 3 * pcie) / 7));
+  CHECK(us(1, 16) == doctest::Approx((8 * bridge + 6 * pcie + network) / 15));
+  CHECK(us(4, 4) == doctest::Approx((2 * pcie + network) / 3));
+  CHECK(us(8, 2) == doctest::Approx(network));
 }
 
 TEST_CASE("collectives: without NVLink a node is connected by PCIe") {

@@ -9,6 +9,7 @@
 
 #include "base/config_library.h"
 #include "hw/changed_gpu.h"
+#include "hw/collectives.h"
 #include "hw/efficiency.h"
 #include "hw/kernels/gemm.h"
 #include "tests/base/temporary_folder.h"
@@ -122,6 +123,15 @@ TEST_CASE("gpu: a chip that a scenario changes takes the constants of the named 
   // 5 % of products within a generation (docs/equations.md), as independent of the fit's own.
   CHECK(unexplained(larger) == doctest::Approx(std::hypot(unexplained(measured), 0.05)).epsilon(1e-9));
   CHECK(written("{name: mi355x, sm_count: 300}").efficiency.without_aiter == 0.5);
+  // A constant that the scenario sets beside it lies over the carried ones, and the others stay carried over.
+  const CalibratedGpu set =
+      written("{name: h100-sxm, sm_count: 160, efficiency: {vllm: {nccl_all_reduce: {bf16: {launch_us: 33}}}}}");
+  CHECK(set.efficiency.carried_over_from == "h100-sxm");
+  CHECK(set.efficiency.find(nccl_kernel(Collective::kAllReduce), Dtype::kBf16)->value.launch_us == 33.0);
+  CHECK(unexplained(set) == unexplained(larger));
+  // A source that it names takes the place of the named GPU.
+  CHECK(written("{name: h100-sxm, sm_count: 160, efficiency: {carried_over_from: h200-sxm}}")
+            .efficiency.carried_over_from == "h200-sxm");
 }
 
 TEST_CASE("fabric: a group uses the links that reach its members") {

@@ -64,6 +64,12 @@ const MatmulKernel& gemm_kernel(const GemmShape& shape, const GpuSpec& gpu, cons
   return named(gpu, block, rules);
 }
 
+const ConstantsBlock& gemm_block_in_force(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
+                                          const Efficiency& efficiency) {
+  const ConstantsBlock& own = efficiency.block(kernel, block);
+  return own ? own : wide_products(gpu, efficiency);
+}
+
 GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
                               const Efficiency& efficiency) {
   if (const ConstantsBlock& own = efficiency.block(kernel, block)) return kernel.parameters(own);
@@ -99,12 +105,9 @@ Cost gemm(const GemmShape& shape, const Machine& machine) {
   SIM_CHECK(machine.efficiency != nullptr, "a calibrated time needs constants");
   const MatmulKernel& kernel = gemm_kernel(shape, gpu, machine.efficiency->rules());
   const Dtype block = gemm_block(shape.weights, shape.activations);
-  if (const ConstantsBlock& own = machine.efficiency->block(kernel, block))
-    return with_sms_to_spare(
-        own, gpu, [&](const GpuSpec& used) { return gemm_with(shape, kernel, kernel.parameters(own), used); });
-  const GemmParameters lent = gemm_constants(kernel, block, gpu, *machine.efficiency);
-  return with_sms_to_spare(wide_products(gpu, *machine.efficiency), gpu,
-                           [&](const GpuSpec& used) { return gemm_with(shape, kernel, lent, used); });
+  const GemmParameters constants = gemm_constants(kernel, block, gpu, *machine.efficiency);
+  return with_sms_to_spare(gemm_block_in_force(kernel, block, gpu, *machine.efficiency), gpu,
+                           [&](const GpuSpec& used) { return gemm_with(shape, kernel, constants, used); });
 }
 
 Evidence gemm_evidence(const GemmShape& shape, const GpuSpec& gpu, const Efficiency& efficiency) {

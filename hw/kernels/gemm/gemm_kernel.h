@@ -89,6 +89,9 @@ struct GemmRun {
 Cost gemm_with(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& constants, const GpuSpec& gpu,
                const GemmRun& run = {});
 
+/// The kernel's own block in a format, else that of 16-bit products, which stand in for it; either may be null.
+const ConstantsBlock& gemm_block_in_force(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
+                                          const Efficiency& efficiency);
 /// The kernel's constants on a machine: measured, else its prior given the measured 16-bit products.
 GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
                               const Efficiency& efficiency);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "calibrate/rows/state.h"
+#include "hw/kernels/benchmark_loops.h"
 #include "tests/kernel_constants.h"
 
 using namespace roofcast;
@@ -30,6 +31,19 @@ RowHeader timed(Timing timing) {
 }
 
 }  // namespace
+
+TEST_CASE("attention loop: without constants only GPUs before Hopper are assumed to read a cache again") {
+  GpuSpec gpu = round_gpu();
+  const auto reuse = [&](Architecture architecture) {
+    gpu.architecture = architecture;
+    return KernelOf<CacheLoop>::in(assumed_attention_loop(attention::xqa_decode(), Dtype::kBf16, gpu))
+        ->value.benchmark_reuse;
+  };
+  CHECK(reuse(Architecture::kAmpere) == 0.5);
+  CHECK(reuse(Architecture::kAda) == 0.5);
+  CHECK(reuse(Architecture::kHopper) == 0.0);
+  CHECK(reuse(Architecture::kBlackwellGeforce) == 0.0);
+}
 
 TEST_CASE("attention loop: it finds a small cache in the L2, serving does not") {
   const GpuSpec gpu = round_gpu();

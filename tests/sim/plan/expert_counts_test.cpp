@@ -1,5 +1,6 @@
 #include "sim/plan/expert_counts.h"
 
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "base/config_parse.h"
 #include "base/error.h"
 #include "base/normal.h"
+#include "base/random.h"
 #include "sim/plan/scenario.h"
 #include "tests/base/temporary_folder.h"
 
@@ -55,11 +57,40 @@ TEST_CASE("expert counts: the law is found in counts that were drawn from it, in
   CHECK(skew_of("layer,expert,tokens\n" + drawn(0.5, "3") + drawn(1.5, "4")) == doctest::Approx(1.0).epsilon(1e-3));
 }
 
-TEST_CASE("expert counts: even counts have no skew, and one expert more than others has one") {
+TEST_CASE("expert counts: even counts have no skew, and more than the most skew is an error") {
   std::string even = "expert,tokens\n";
   for (int e = 0; e < 128; ++e) even += fmt::format("{},500\n", e);
   CHECK(skew_of(even) == doctest::Approx(0.0));
-  CHECK(skew_of("expert,tokens\n0,500\n1,500\n") > 2.0);  // the others are never chosen
+  // The others are never chosen.
+  CHECK(error_of("expert,tokens\n0,500\n1,500\n").find("more than a skew of 4") != std::string::npos);
+}
+
+TEST_CASE("expert counts: what differs by chance is no skew") {
+  // Tokens that choose 8 of 128 experts at random; chance alone spreads counts of the mean m by 1/m.
+  const auto counts = [](int tokens) {
+    Random random(3);
+    std::array<int, 128> got{};
+    for (int t = 0; t < tokens; ++t) {
+      std::array<bool, 128> chosen{};
+      for (int k = 0; k < 8;) {
+        const auto e = static_cast<std::size_t>(random.uniform_integer(0, 127));
+        if (!chosen[e]) chosen[e] = true, ++got[e], ++k;
+      }
+    }
+    std::string out = "expert,tokens\n";
+    for (int e = 0; e < 128; ++e) out += fmt::format("{},{}\n", e, got[static_cast<std::size_t>(e)]);
+    return out;
+  };
+  // 125 per expert: a skew of sqrt(1/125) = 0.09 if chance were read as one.
+  CHECK(skew_of(counts(2000)) < 0.05);
+  CHECK(error_of(counts(200)) ==
+        "counts.csv:1:1: 12.5 tokens per expert do not tell a skew from chance: count at least 100 per expert");
+  // A skew that stands out is found in few tokens too: a thousandth of drawn(1.7).
+  std::string few = "expert,tokens\n";
+  const CsvTable all = CsvTable::parse("layer,expert,tokens\n" + drawn(1.7, "3"), "counts.csv");
+  for (std::size_t row = 0; row < all.rows(); ++row)
+    few += fmt::format("{},{:.0f}\n", all.number(row, 1), all.number(row, 2) / 1000);
+  CHECK(skew_of(few) == doctest::Approx(1.7).epsilon(0.03));
 }
 
 TEST_CASE("expert counts: what is not one says where") {

@@ -75,6 +75,27 @@ TEST_CASE("idle settings: the day of a client that is the same on all days") {
   CHECK(lines("inferencex").empty());
 }
 
+TEST_CASE("idle settings: a leaf is passed by replicas of either role, and by caches between the most there may be") {
+  const auto said = [](const std::string& leaf, const std::string& rest) {
+    const ConfigTree tree = parse_config_text(
+        "model: llama-3.1-8b\nengine: vllm\ngpu: {name: h100-sxm, node: {leaf_gpus: " + leaf +
+            ", oversubscription: 2}}\n" + rest +
+            "\nworkload: {arrivals: {process: poisson, rate: 1/s}, requests: 4, prompt_tokens: 8, output_tokens: 8}\n",
+        "s.yaml");
+    for (const std::string& line : idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated)))
+      if (line.starts_with("gpu.node.leaf_gpus")) return true;
+    return false;
+  };
+  const std::string apart = "parallelism: {tp: 8}\ndisaggregation: {prefill: {parallelism: {tp: 8}}";
+  CHECK(said("16", apart + "}"));
+  CHECK_FALSE(said("8", apart + "}"));
+  CHECK(said("8", apart + ", bandwidth: 10 GB/s}"));  // each replica is below one leaf
+  CHECK_FALSE(said("16", apart + "}\nautoscaling: {max: 2}"));
+  CHECK_FALSE(said("8",
+                   "parallelism: {tp: 8}\ndisaggregation: {bandwidth: 10 GB/s, prefill: {parallelism: {tp: 8, "
+                   "pp: 2}}}"));
+}
+
 TEST_CASE("idle settings: keys of a load that do nothing in it") {
   const auto lines = [](const std::string& load) {
     const ConfigTree tree = parse_config_text(

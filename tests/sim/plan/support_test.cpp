@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/config_library.h"
+#include "sim/model/cut_blocks.h"
 #include "tests/base/messages.h"
 #include "tests/base/temporary_folder.h"
 
@@ -210,6 +211,41 @@ TEST_CASE("support: what an engine does that no setting says") {
   for (const char* engine : {"trtllm", "lmdeploy"}) CHECK(engine_traits(engine).static_batch_in_one_pass);
   CHECK_FALSE(engine_traits("vllm").static_batch_in_one_pass);
   CHECK_FALSE(engine_traits("no-such-engine").splits_by_layers);
+}
+
+TEST_CASE("support: a misspelt word of cut_blocks is refused with those there are") {
+  const TemporaryFolder folder;
+  folder.write("support/winged.yaml",
+               "name: winged\nrules:\n  - when: {cut_blocks: [expert]}\n    reason: r\n    source: s\n");
+  setenv("ROOFCAST_CONFIGS", folder.path().c_str(), 1);
+  const std::string message = message_of([] { (void)engine_traits("winged"); });
+  unsetenv("ROOFCAST_CONFIGS");
+  CHECK(has(message, "winged.yaml:3:"));
+  CHECK(has(message, "unknown cut_blocks 'expert'"));
+  CHECK(has(message, "others"));
+}
+
+TEST_CASE("cut blocks: layers with a state are called so") {
+  Precision p;
+  p.weights = p.attention_weights = Dtype::kFp8Block;
+  // 8192 / 128 = 64, half a block
+  const auto cut = cut_blocks(parse_model(load_named("models", "falcon-mamba-7b", {})), p, {.tp = 128});
+  REQUIRE(!cut.empty());
+  CHECK(cut.front().part == "the layers with a state");
+  CHECK(cut.front().share == 64);
+}
+
+TEST_CASE("support: Transformers' own cache of DeepSeek is not the one that is priced") {
+  const auto doubts = [](const char* model) {
+    std::string all;
+    for (const std::string& doubt :
+         scenario(fmt::format("{{model: {}, gpu: h200-sxm, engine: hf-transformers, parallelism: {{pp: 8}}}}", model))
+             .doubts)
+      all += doubt + "\n";
+    return all;
+  };
+  CHECK(has(doubts("deepseek-v3"), "where a cache of latents is priced"));
+  CHECK_FALSE(has(doubts("llama-3.1-8b"), "latents"));
 }
 
 TEST_CASE("support: a trait that is none is refused with those there are") {

@@ -41,10 +41,10 @@ TEST_CASE("system spread: regimes by requests on a GPU, and by what there is roo
 
 TEST_CASE("system spread: narrower where a recipe was measured, wider for other releases") {
   const LoadRegime light = LoadRegime::kLight;
-  const SystemSpread known = system_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light),
-                     bare = system_spread(*deployment("engine: vllm@0.19"), light),
-                     newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: inferencex"), light),
-                     other = system_spread(*deployment("engine: vllm@0.24"), light);
+  const SystemSpread known = system_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light, 0),
+                     bare = system_spread(*deployment("engine: vllm@0.19"), light, 0),
+                     newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: inferencex"), light, 0),
+                     other = system_spread(*deployment("engine: vllm@0.24"), light, 0);
   const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
   const auto at = [&](const char* what, const char* metric) {
     ConfigTree found = written;
@@ -64,23 +64,23 @@ TEST_CASE("system spread: narrower where a recipe was measured, wider for other 
   CHECK(newer.ttft.high == doctest::Approx(bare.ttft.high));  // once, however it is another
   // A plan says how to launch: of it only the host is unknown.
   const double host = 1.645 * std::stod(at("host", "tpot")->scalar);
-  CHECK(planned_spread(*deployment("engine: vllm@0.19"), light).tpot.high ==
+  CHECK(planned_spread(*deployment("engine: vllm@0.19"), light, 0).tpot.high ==
         doctest::Approx(std::hypot(known.tpot.high, host)));
-  CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light).tpot.high == known.tpot.high);
+  CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light, 0).tpot.high == known.tpot.high);
   // Recipes are narrower where their runs were measured: not under another release, nor one without such runs.
   for (const char* keys : {"engine: vllm@0.9\nrecipe: inferencex", "engine: vllm@0.19\nrecipe: ml-energy",
                            "engine: vllm@0.19\nrecipe: dynamo", "engine: vllm@0.2\nrecipe: splitwise"})
-    CHECK(system_spread(*deployment(keys), light).ttft.high == bare.ttft.high);
+    CHECK(system_spread(*deployment(keys), light, 0).ttft.high == bare.ttft.high);
   const auto on = [&](const char* gpu) {
     const std::string keys = "model: llama-3.1-8b\nengine: vllm@0.19\nrecipe: inferencex\ngpu: ";
     return system_spread(*read_scenario(parse_config_text(keys + gpu, "s.yaml"), Fidelity::kCalibrated).deployment,
-                         light);
+                         light, 0);
   };
   CHECK(on("b200-sxm").tpot.high == known.tpot.high);
   CHECK(on("rtx-4090").tpot.high == bare.tpot.high);
   for (const LoadRegime regime :
        {LoadRegime::kLight, LoadRegime::kLoaded, LoadRegime::kSaturated, LoadRegime::kQueued}) {
-    const SystemSpread spread = system_spread(*deployment("engine: vllm"), regime);
+    const SystemSpread spread = system_spread(*deployment("engine: vllm"), regime, 0);
     for (const LogSpread& one : {spread.ttft, spread.tpot}) {
       CHECK(one.low < 0);
       CHECK(one.high > 0);
@@ -89,20 +89,35 @@ TEST_CASE("system spread: narrower where a recipe was measured, wider for other 
 }
 
 TEST_CASE("system spread: the ideal roofline has none") {
-  const SystemSpread none = system_spread(*deployment("engine: vllm", Fidelity::kIdeal), LoadRegime::kSaturated);
+  const SystemSpread none = system_spread(*deployment("engine: vllm", Fidelity::kIdeal), LoadRegime::kSaturated, 0);
   CHECK(none.ttft.high == 0);
   CHECK(none.tpot.low == 0);
 }
 
-TEST_CASE("system spread: decode that is launched kernel by kernel follows the host") {
-  const auto light = LoadRegime::kLight;
-  const auto of = [&](const std::string& graphs) {
-    const std::string engine = "engine: {name: vllm, version: \"0.19\", cuda_graphs: {enabled: " + graphs + "}}";
-    return system_spread(*deployment(engine + "\nrecipe: dynamo"), light);
+TEST_CASE("system spread: decode follows the host with the share of it that is launched kernel by kernel") {
+  const auto of = [](double launching) {
+    return system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), LoadRegime::kLight, launching);
   };
-  const SystemSpread graphs = of("true"), eager = of("false");
   // Hosts launch at paces a factor of 1.5 apart, one standard deviation: 1.645 ln 1.5 beside the rest.
-  CHECK(eager.tpot.high == doctest::Approx(std::hypot(graphs.tpot.high, 1.645 * std::log(1.5))).epsilon(0.02));
-  CHECK(eager.tpot.low < graphs.tpot.low);
-  CHECK(eager.ttft.high == graphs.ttft.high);
+  const double whole = 1.645 * std::log(1.5);
+  CHECK(of(1).tpot.high == doctest::Approx(std::hypot(of(0).tpot.high, whole)).epsilon(0.02));
+  CHECK(of(0.5).tpot.high == doctest::Approx(std::hypot(of(0).tpot.high, 0.5 * whole)).epsilon(0.02));
+  CHECK(of(1).tpot.low < of(0).tpot.low);
+  CHECK(of(1).ttft.high == of(0).ttft.high);
+}
+
+TEST_CASE("system spread: what launching takes of a step") {
+  const auto share = [](const std::string& engine, int batch) {
+    StepModel model(deployment(engine));
+    return launched_share(model.breakdown({.decodes = batch, .decode_context = 2000.0 * batch, .prefills = {}}));
+  };
+  const std::string eager = "engine: {name: vllm, version: \"0.19\", cuda_graphs: {enabled: false}}";
+  CHECK(share("engine: vllm@0.19", 4) == 0);
+  // Beyond the largest graph a step is launched kernel by kernel.
+  CHECK(share("engine: {name: vllm, version: \"0.19\", max_num_seqs: 256, cuda_graphs: {max_batch: 8}}", 16) > 0.2);
+  // The host takes as long for more sequences, the GPU takes longer.
+  const double few = share(eager, 1), many = share(eager, 256);
+  CHECK(few > 2 * many);
+  CHECK(few <= 1);
+  CHECK(many > 0);
 }

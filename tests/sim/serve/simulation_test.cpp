@@ -276,6 +276,16 @@ TEST_CASE("disaggregation: caches pass the spine where one leaf does not hold bo
   CHECK(transfer_bandwidth(*decode, split, 3).base() == doctest::Approx(250));
   split.prefill_replicas = 2;
   CHECK(transfer_bandwidth(*decode, split, 2).base() == doctest::Approx(250));
+  // Replicas that autoscaling may add count: 1 + 2 at the most are below a leaf, 2 + 2 are not.
+  ServingOptions options;
+  options.disaggregation = split;
+  CHECK(transfer_bandwidth(*decode, options).base() == doctest::Approx(1000));
+  options.fleet.autoscaling.emplace().max = 2;
+  CHECK(transfer_bandwidth(*decode, options).base() == doctest::Approx(250));
+  options.disaggregation->prefill_replicas = 1;
+  CHECK(transfer_bandwidth(*decode, options).base() == doctest::Approx(1000));
+  options.fleet.prefill_autoscaling.emplace().max = 2;
+  CHECK(transfer_bandwidth(*decode, options).base() == doctest::Approx(250));
   split.bandwidth = BytesPerSecond(700);  // as told
   CHECK(transfer_bandwidth(*decode, split, 2).base() == doctest::Approx(700));
 }
