@@ -44,7 +44,7 @@ ConfigTree assign_in_list(const ConfigNode& list, const Assignment& what, std::s
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
   if (error != std::errc() || end != part.data() + part.size() || index >= list.items.size()) {
-    throw ConfigError(what.mark, fmt::format("'{}' is a list of {}, it has no element '{}' (they count from 0)",
+    throw ConfigError(what.mark, fmt::format("'{}' is a list of {}, which has no element '{}' (counted from 0)",
                                              what.path_to(depth), list.items.size(), part));
   }
   auto copy = std::make_shared<ConfigNode>(list);

@@ -60,7 +60,7 @@ nlohmann::ordered_json parse_json(const std::string& path, const std::string& te
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
     const Mark mark = mark_at(path, text, e.byte);
-    if (e.byte >= text.size()) throw ConfigError(mark, "the JSON ends too early; was the result written to its end?");
+    if (e.byte >= text.size()) throw ConfigError(mark, "the JSON ends too early; was the result written completely?");
     if (python_number(text, e.byte)) throw ConfigError(mark, "JSON has no NaN and no Infinity");
     if (mark.line > 1 && mark.column == 1 && nlohmann::json::accept(text.substr(0, e.byte - 1)))
       throw ConfigError(mark, fmt::format("a second document begins here; expected {}, one a file", expected));

@@ -71,7 +71,7 @@ SweepSpec read_sweep(const Options& options) {
         return with_fixed(sweep, tree, key, value, origin);
       });
   if (sweep.grid_points() > kManyPoints && !options.has("yes")) {
-    throw ConfigError(fmt::format("sweep: the grid has {:.3g} points, more than {:.0f}; --yes runs it all the same",
+    throw ConfigError(fmt::format("sweep: the grid has {:.3g} points, more than {:.0f}; --yes runs it anyway",
                                   sweep.grid_points(), kManyPoints));
   }
   if (sweep.grid_points() > 1e9)

@@ -68,7 +68,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
              .memory_ecc = in.boolean("memory_ecc", true)};
   if (in.has("without_aiter")) out.without_aiter = in.number("without_aiter", 1.0, Range{0.05, 1.0});
   if (in.has("without_aiter") && traits_of(gpu.architecture).matrix_units != MatrixUnits::kMfma)
-    in.fail("without_aiter", "needs a GPU of AMD's: 'architecture: cdna3' or 'cdna4'");
+    in.fail("without_aiter", "needs an AMD GPU: 'architecture: cdna3' or 'cdna4'");
   in.finish();
   for (const char* beside :
        {"ampere_kernels_from", "matrix_limit", "memory_ecc", "another_generation", "without_aiter"}) {

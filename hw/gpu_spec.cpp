@@ -137,7 +137,7 @@ NodeSpec parse_node(ConfigReader in, Architecture architecture) {
   if (node.graph_gap.base() < 0.0) in.fail("graph_gap", "must be at least 0");
   node.peer_to_peer = in.boolean("peer_to_peer", node.peer_to_peer);
   if (!node.peer_to_peer && node.fabric_bandwidth.base() > 0.0)
-    in.fail("peer_to_peer", "a fabric is a way from GPU to GPU: 'false' goes with 'fabric: pcie' alone");
+    in.fail("peer_to_peer", "GPUs on a fabric reach each other: 'false' is allowed only with 'fabric: pcie'");
   in.finish();
   return node;
 }

@@ -155,7 +155,7 @@ KernelRules::KernelRules(const ConfigTree& document, std::string set, std::strin
   constexpr int kLongestChain = 4;  ///< of files that each extend another; a circle would not end
   ConfigReader in(document, "rules of kernels");
   if (std::find(kEfficiencyKeys.begin(), kEfficiencyKeys.end(), name_) != kEfficiencyKeys.end())
-    throw ConfigError(in.mark(), fmt::format("'{}' is a key of a GPU's 'efficiency': name the set otherwise", name_));
+    throw ConfigError(in.mark(), fmt::format("'{}' is a key of a GPU's 'efficiency': give the set another name", name_));
   if (in.text("name", name_) != name_)
     in.fail("name", fmt::format("must be the name of the file, '{}', or left out", name_));
   const std::string extended = in.text("extends", "");

@@ -53,7 +53,7 @@ PriceOffer parse_offer(ConfigReader in, const PriceQuote& provider) {
   if (offer.quote.per_gpu.value <= 0) in.fail("price", "'price' must be a price above 0, such as '2.49 USD/h'");
   for (double size : in.numbers("sizes", {1, 1024})) offer.sizes.push_back(static_cast<int>(size));
   if (offer.sizes.empty() || !std::is_sorted(offer.sizes.begin(), offer.sizes.end()))
-    in.fail("sizes", "'sizes' must list the GPUs of an instance, ascending");
+    in.fail("sizes", "'sizes' must list the GPUs per instance in ascending order");
   offer.quote.date = in.text("date", offer.quote.date);
   offer.quote.source = in.text("source", offer.quote.source);
   offer.quote.region = in.text("region", offer.quote.region);

@@ -48,7 +48,7 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
   s.dcp = count_of(*in, "dcp", 1);
   s.attention_dp = count_of(*in, "attention_dp", 1);
   s.ep = count_of(*in, "ep", 1);
-  if (in->has("dp") && in->has("replicas")) in->fail("dp", "'dp' and 'replicas' are two names of one thing; give one");
+  if (in->has("dp") && in->has("replicas")) in->fail("dp", "'dp' and 'replicas' mean the same; give one of them");
   replicas = in->has("dp") ? count_of(*in, "dp", 1) : count_of(*in, "replicas", 1);
   in->finish();
   return s;
@@ -448,11 +448,11 @@ void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   const auto check = [&](const WorkloadSpec& w) {
     if (!w.samples.several()) return;
     const auto refuse = [&](const char* why) { throw ConfigError(w.samples.mark, why); };
-    if (s.serving.disaggregation) refuse("several sequences of a prompt and 'disaggregation' do not go together");
-    if (s.serving.fleet.failures) refuse("several sequences of a prompt and 'failures' do not go together");
+    if (s.serving.disaggregation) refuse("several sequences per prompt cannot be combined with 'disaggregation'");
+    if (s.serving.fleet.failures) refuse("several sequences per prompt cannot be combined with 'failures'");
     if (s.serving.speculation.diffuses()) refuse("a diffusion model's blocks have one answer");
     if (!make_scheduler(s.deployment->engine.scheduler)->continuous())
-      refuse("several sequences of a prompt need an engine that batches continuously");
+      refuse("several sequences per prompt need an engine that batches continuously");
   };
   check(workload);
   for (const WorkloadSpec& client : workload.clients) check(client);

@@ -116,7 +116,7 @@ SpeculationSpec read_diffusion(ConfigReader in) {
   spec.method = Method::kDiffusion;
   const int block = static_cast<int>(in.integer("block_tokens", 32, {2, 1024}));
   const int steps = static_cast<int>(in.integer("steps", std::max(1, block / 2), {1, 1024}));
-  if (steps > block) in.fail("steps", "more passes than tokens of a block: each pass settles one at least");
+  if (steps > block) in.fail("steps", "more passes than tokens per block: each pass settles at least one");
   in.finish();
   spec.num_speculative_tokens = block - 1;
   const double settled = static_cast<double>(block) / steps;
@@ -294,7 +294,7 @@ SpeculationSpec parse_speculation(ConfigReader in, const Deployment& target) {
   spec.draft = read_drafter(in, target, spec.method);
   const double words = spec.draft ? spec.draft->model.vocabulary : target.model.vocabulary;
   if (spec.tree_width > words)
-    in.fail("tree_width", fmt::format("a tree of {} candidates a position is wider than the {:.0f} words that the "
+    in.fail("tree_width", fmt::format("a tree of {} candidates per position is wider than the {:.0f} words that the "
                                       "drafter knows",
                                       spec.tree_width, words));
   in.finish();

@@ -95,7 +95,7 @@ int held_length(double tokens, int min, int max) {
 /// grows with sigma from p50 up to a maximum where the cut at max takes over; beyond it there is no answer.
 LengthSpec::Lognormal from_median(ConfigReader& in, double mean, int min, int max) {
   const double p50 = in.number("p50", Range{static_cast<double>(min), static_cast<double>(max)});
-  if (mean < p50) in.fail("mean", fmt::format("'mean' of a lognormal is at least its 'p50', got {} < {}", mean, p50));
+  if (mean < p50) in.fail("mean", fmt::format("'mean' of a lognormal must be at least its 'p50', got {} < {}", mean, p50));
   const double mu = std::log(p50);
   const auto mean_at = [&](double sigma) { return held_mean(mu, sigma, min, max); };
   double top = 0.0;

@@ -22,7 +22,7 @@ MediaSpec read_size(ConfigReader& in) {
   m.width = static_cast<double>(in.integer("width", Range{1, kMostPixels}));
   m.height = static_cast<double>(in.integer("height", Range{1, kMostPixels}));
   if (m.width > 200 * m.height || m.height > 200 * m.width)
-    throw ConfigError(m.mark, "one side of an image may be 200 times as long as the other at most");
+    throw ConfigError(m.mark, "one side of an image may be at most 200 times as long as the other");
   return m;
 }
 

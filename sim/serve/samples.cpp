@@ -9,7 +9,7 @@ SampleSpec parse_samples(ConfigReader in) {
   SampleSpec s;
   s.mark = in.mark();
   if (in.has("beam_width")) {
-    if (in.has("best_of")) in.fail("best_of", "beams are chosen by the search: leave 'best_of' out");
+    if (in.has("best_of")) in.fail("best_of", "beam search keeps its beams itself: leave out 'best_of'");
     s.beams = true;
     s.generated = static_cast<int>(in.integer("beam_width", Range{1, kMost}));
     s.returned = static_cast<int>(in.integer("n", 1, Range{1, kMost}));

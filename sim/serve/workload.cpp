@@ -64,7 +64,7 @@ void parse_extent(ConfigReader& in, WorkloadSpec& workload) {
   in.ignore("duration");
   workload.start = in.time("start", Seconds(0));
   if (workload.start > Seconds(0) && workload.arrivals.process != Process::kTrace)
-    in.fail("start", "'start' cuts the beginning of a trace, or of a mix of clients");
+    in.fail("start", "'start' needs a trace or a mix of clients");
   workload.warmup_requests = in.integer("warmup_requests", 0, Range{0.0, 1e10});
   const Process process = workload.arrivals.process;
   if (workload.requests > 0 || process == Process::kTrace) return;
@@ -121,7 +121,7 @@ void parse_turns(ConfigReader& in, WorkloadSpec& workload) {
   workload.turn_law = parse_length(in.child("turns"));
   workload.turns = workload.turn_law->longest();
   if (workload.turns < 2 || workload.turns > kMostTurns)
-    in.fail("turns", fmt::format("a law of turns must reach from 2 to {} at most, got {}", kMostTurns, workload.turns));
+    in.fail("turns", fmt::format("a law of turns must lie between 2 and {}, got {}", kMostTurns, workload.turns));
 }
 
 /// `branches: {count: 3, after: 2}`: after two turns a session goes on as three, which share what came before.
@@ -179,7 +179,7 @@ void parse_tenant(ConfigReader& in, WorkloadSpec& w) {
   w.guided = in.number("guided", 0.0, kFraction);
   auto thinking = in.optional_child("thinking");
   if (!thinking) return;
-  if (w.arrivals.process == Process::kTrace) in.fail("thinking", "the answers of a trace have their thinking in them");
+  if (w.arrivals.process == Process::kTrace) in.fail("thinking", "the output lengths of a trace include thinking already");
   if (w.by_time || w.listed) in.fail("thinking", "needs 'output_tokens' from a distribution");
   w.thinking.emplace();
   w.thinking->tokens = length_at(*thinking, "tokens");
@@ -265,7 +265,7 @@ void parse_client_lengths(ConfigReader& in, WorkloadSpec& workload) {
 void check_samples(const WorkloadSpec& workload) {
   const auto check = [&](const WorkloadSpec& w) {
     if (w.samples.several() && !workload.patience.endless())
-      throw ConfigError(w.samples.mark, "several sequences of a prompt and 'timeout' do not go together");
+      throw ConfigError(w.samples.mark, "several sequences per prompt cannot be combined with 'timeout'");
   };
   check(workload);
   for (const WorkloadSpec& client : workload.clients) check(client);

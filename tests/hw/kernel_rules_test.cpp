@@ -96,7 +96,7 @@ TEST_CASE("kernel rules: a set has the name of its file, which is no other key o
           "mine.yaml:1:7: 'name': must be the name of the file, 'mine', or left out");
   CHECK(KernelRules(parse_config_text("extends: vllm\n", "mine.yaml"), "mine").name() == "mine");
   refused("extends: vllm\n", "shared",
-          "mine.yaml:1:1: 'shared' is a key of a GPU's 'efficiency': name the set otherwise");
+          "mine.yaml:1:1: 'shared' is a key of a GPU's 'efficiency': give the set another name");
   refused("extends: vlm\n", "mine",
           "mine.yaml:1:10: unknown set of kernels 'vlm'; nearest is 'vllm' (valid: sglang, trtllm, vllm)");
   CHECK_THROWS_WITH_AS(KernelRules(parse_config_text("extends: vllm\n", "mine.yaml"), "mine", "", 4),

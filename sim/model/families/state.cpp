@@ -170,7 +170,7 @@ ModelSpec read_lfm2(HfConfig& in) {
   const std::vector<std::string> types = in.texts({"layer_types"});
   const std::vector<double> attends = in.numbers({"full_attn_idxs"});
   if (types.size() < static_cast<std::size_t>(layers) && attends.empty())
-    in.fail("layer_types", "must say of every layer whether it is conv or full_attention");
+    in.fail("layer_types", "must say for each layer whether it is conv or full_attention");
   for (int i = 0; i < layers; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const bool attention = at < types.size() ? types[at] == "full_attention"
@@ -268,7 +268,7 @@ ModelSpec read_minimax_01(HfConfig& in) {
   const std::vector<std::string> types = in.texts({"layer_types"});
   for (const std::string& type : types) softmax.push_back(type == "full_attention" ? 1.0 : 0.0);
   if (softmax.size() < static_cast<std::size_t>(layers)) {
-    in.fail("attn_type_list", "must say of every layer whether it is softmax (1) or lightning (0)");
+    in.fail("attn_type_list", "must say for each layer whether it is softmax (1) or lightning (0)");
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(layers); ++i) {
     const GroupedAttention attention = read_attention(in, traits);

@@ -32,7 +32,7 @@ class ExpertModel final : public FeedForwardModel {
 
   void check(const HfConfig& in) const override {
     if (is_size(f_.experts) && is_size(f_.top_k)) return;
-    in.fail("model_type", fmt::format("{} of {} experts: both are whole and at least 1", f_.top_k, f_.experts));
+    in.fail("model_type", fmt::format("{} of {} experts: both must be whole numbers of at least 1", f_.top_k, f_.experts));
   }
   void check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const override;
 

@@ -96,7 +96,7 @@ LectureTables waste_tables(const LectureInputs& in) {
   const double held = mean_tokens_held(in.one("prompt"), in.one("output"), in.one("output_cv"));
   const double slot = in.one("slot"), room = in.one("room");
   if (held > slot)
-    throw ConfigError(fmt::format("--set slot: {:g} tokens do not hold the {:g} of a request", slot, held));
+    throw ConfigError(fmt::format("--set slot: {:g} tokens cannot hold the {:g} of a request", slot, held));
   LectureTable table{
       fmt::format("a sequence holds {:g} tokens on average", held), {"cache", "filled", "wasted", "sequences"}, {}};
   const auto add = [&](const std::string& name, double filled) {

@@ -78,7 +78,7 @@ BenchRun read_guidellm_run(const BenchReader& in, const BenchReader& report) {
   const auto completed =
       in.first_number({"/metrics/request_totals/successful", "/request_totals/successful",
                        "/scheduler_metrics/requests_made/successful", "/metrics/request_latency/successful/count"});
-  if (!completed) in.fail("missing 'metrics.request_totals.successful' of a benchmark of GuideLLM");
+  if (!completed) in.fail("missing 'metrics.request_totals.successful' of a GuideLLM benchmark");
   run.completed = *completed;
   run.failed = in.first_number({"/metrics/request_totals/errored", "/request_totals/errored",
                                 "/scheduler_metrics/requests_made/errored"})
@@ -89,7 +89,7 @@ BenchRun read_guidellm_run(const BenchReader& in, const BenchReader& report) {
   const auto tokens = [&](const char* metric) {
     const std::string place = successful(metric);
     if (const auto mean = in.number(place + "/mean")) return *mean * run.completed;
-    in.fail(fmt::format("missing 'metrics.{}.successful.mean' of a benchmark of GuideLLM", metric));
+    in.fail(fmt::format("missing 'metrics.{}.successful.mean' of a GuideLLM benchmark", metric));
   };
   if (run.completed > 0) {
     run.input_tokens = tokens("prompt_token_count");

@@ -106,7 +106,7 @@ void read_document(const Document& document, std::vector<BenchRun>& out) {
       out.push_back(read_guidellm_run(BenchReader(benchmark, document.mark, "GuideLLM"), report));
     }
     if (json["benchmarks"].empty())
-      throw ConfigError(document.mark, "the report of GuideLLM holds no benchmark: did the run finish?");
+      throw ConfigError(document.mark, "the GuideLLM report holds no benchmark: did the run finish?");
     return;
   }
   if (json.contains("aiperf_version") || is_metric_block(json, "request_latency") ||
@@ -210,7 +210,7 @@ void check_run(const BenchRun& run) {
                    (key->statistic == LatencyKey::Statistic::kPercentile && key->percentile == 50));
   });
   if (!figure && !(run.duration_s > 0 && run.output_tokens > 0))
-    fail("no mean or median of TTFT, TPOT, ITL or E2E latency is there, nor output tokens and a duration");
+    fail("it has neither a mean or median of TTFT, TPOT, ITL or E2E latency nor output tokens and a duration");
   if (const auto contradiction = percentiles_out_of_order(run))
     fail(fmt::format("{}: these are not percentiles of one run", *contradiction));
 }

@@ -119,7 +119,7 @@ std::string gpu_of(const Settings& s, const std::string& asked) {
   if (!told.empty()) return told;
   const std::string file = std::filesystem::path(s.where()).filename().string();
   const std::string named = library_gpu_name(file.substr(0, file.find('_')));
-  if (named.empty()) throw ConfigError("--gpu: missing; neither the run's settings nor its name say what it ran on");
+  if (named.empty()) throw ConfigError("--gpu: missing; neither the run's settings nor its name says which GPU it ran on");
   return named;
 }
 

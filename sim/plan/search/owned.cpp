@@ -42,7 +42,7 @@ ConfigTree price_of_power(const ConfigTree& gpu, const ConfigTree& search) {
 ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   const std::vector<ConfigTree> gpus = owned.list("gpus");
   if (gpus.empty())
-    owned.fail("gpus", "'gpus' of 'owned' must list what is there, such as [{name: a100-sxm, available: 8}]");
+    owned.fail("gpus", "'gpus' of 'owned' must list the GPUs that you own, such as [{name: a100-sxm, available: 8}]");
   double count = 0;
   for (const ConfigTree& gpu : gpus) {
     if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("available") == nullptr)
@@ -58,7 +58,7 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   if (figures && price->find("host") == nullptr)  // already bought: priced one GPU at a time
     price = with_value(price, "host", make_scalar("1"), kFile);
   if (price && gpu->find("price") != nullptr)
-    throw ConfigError(price->mark, "owned GPUs have a 'price' of their own already: leave out one of the two");
+    throw ConfigError(price->mark, "owned GPUs have a 'price' already: leave out one of the two");
   ConfigTree out = plan;
   if (gpu->find("price") == nullptr)
     out = with_value(out, "price", price ? price : price_of_power(gpu, *plan->find("search")), kFile);

@@ -162,7 +162,7 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
       throw ConfigError(gpu->mark, "a GPU of the list needs its 'name', as in {name: h100-sxm, available: 8}");
     const GpuSpec spec = parse_gpu_spec(ConfigReader(resolve_named("hardware", gpu), "a GPU"));
     if (spec.announced && !announced)
-      throw ConfigError(gpu->mark, fmt::format("'{}' is announced and not sold yet: its figures are plans; "
+      throw ConfigError(gpu->mark, fmt::format("'{}' is announced but not sold yet: its figures are planned; "
                                                "'announced: true' in the search takes them as they are",
                                                spec.name));
     if (std::find(names.begin(), names.end(), spec.name) != names.end())
@@ -218,7 +218,7 @@ std::optional<ZoneSpec> read_zones(const PlanSpec& plan, ConfigReader& in) {
   std::optional<ConfigReader> zones = in.optional_child("zones");
   if (!zones) return std::nullopt;
   if (plan.availability <= 0)
-    in.fail("zones", "'zones' needs 'availability': the share of the time that the load is to be carried");
+    in.fail("zones", "'zones' needs 'availability': the share of time in which the load must be served");
   ZoneSpec out;
   out.count = static_cast<int>(zones->integer("count", Range{1, 100}));
   out.mtbf = zones->time("mtbf");

@@ -93,7 +93,7 @@ MetricsList PointRunner::run(const ConfigTree& tree) {
   const std::string key = to_yaml(*rest);
   std::unique_ptr<Read> read = lend(key, rest);
   if (read->scenario.serving.disaggregation)
-    throw ConfigError(tree->mark, "an estimate knows no 'disaggregation'; simulate the points ('run: simulate')");
+    throw ConfigError(tree->mark, "an estimate cannot price 'disaggregation'; simulate the points ('run: simulate')");
   MetricsList metrics =
       metrics_of(estimate(read->model, read_request(request, read->scenario)), *read->scenario.deployment);
   take_back(key, std::move(read));

@@ -77,7 +77,7 @@ struct SweepStore::Handle {
         fmt::format("'{}' cannot be used: {}", path, db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(status));
     if (status == SQLITE_BUSY || status == SQLITE_LOCKED) what = fmt::format("'{}' is in use by another process", path);
     if (status == SQLITE_NOTADB || status == SQLITE_CORRUPT) {
-      what = fmt::format("'{}' is damaged or no store of a sweep; it is left as it is: name another, or move it away",
+      what = fmt::format("'{}' is damaged or not the store of a sweep; it was left as it is: name another, or move it away",
                          path);
     }
     if (status == SQLITE_IOERR) {

@@ -114,7 +114,7 @@ TEST_CASE("length: what cannot be is an error at its place") {
   CHECK(error_of("{distribution: uniform, min: 20, max: 10}") ==
         "l.yaml:1:39: 'max' must be at least 'min', got 10 < 20");
   CHECK(error_of("{distribution: lognormal, mean: 10, p50: 20}") ==
-        "l.yaml:1:33: 'mean' of a lognormal is at least its 'p50', got 10 < 20");
+        "l.yaml:1:33: 'mean' of a lognormal must be at least its 'p50', got 10 < 20");
   CHECK(error_of("{distribution: lognormal, mean: 90, p50: 10, max: 100}").find("no lognormal with p50 10") !=
         std::string::npos);
   CHECK(error_of("{distribution: lognormal, mean: 90}").find("'mean' and 'p50', 'mean' and 'cv', or") !=

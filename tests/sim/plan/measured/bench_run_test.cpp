@@ -208,9 +208,9 @@ TEST_CASE("a run's file: GuideLLM holds one run for each rate") {
   CHECK(run.value("p99_e2el_ms") == 2000);
   CHECK(run.value("output_throughput") == 50);
   CHECK(run.prompt_lengths.empty());  // a sample of the requests
-  CHECK(error_of(R"({"benchmarks": []})") == ": the report of GuideLLM holds no benchmark: did the run finish?");
+  CHECK(error_of(R"({"benchmarks": []})") == ": the GuideLLM report holds no benchmark: did the run finish?");
   CHECK(error_of(R"({"benchmarks": [{"metrics": {}}]})") ==
-        ": missing 'metrics.request_totals.successful' of a benchmark of GuideLLM");
+        ": missing 'metrics.request_totals.successful' of a GuideLLM benchmark");
 }
 
 TEST_CASE("a run's file: the detail log of MLPerf LoadGen") {
