@@ -259,8 +259,8 @@ TEST_CASE("with_assignment: errors name the flag") {
   CHECK(refuse("a=") == "--set: 'a' has no value; 'a=null' takes one away");
   CHECK(refuse("=1") == "--set: '' is not a key such as 'parallelism.tp'");
   CHECK(refuse("a..b=1") == "--set: 'a..b' is not a key such as 'parallelism.tp'");
-  CHECK(refuse("l.2=1") == "--set: 'l' is a list of 2, it has no element '2' (they count from 0)");
-  CHECK(refuse("l.x=1") == "--set: 'l' is a list of 2, it has no element 'x' (they count from 0)");
+  CHECK(refuse("l.2=1") == "--set: 'l' is a list of 2, which has no element '2' (counted from 0)");
+  CHECK(refuse("l.x=1") == "--set: 'l' is a list of 2, which has no element 'x' (counted from 0)");
   CHECK(refuse("l.-1=1") != "");
   CHECK(refuse("a={b: 1").starts_with("--set: this bracket is never closed"));
   CHECK(refuse("a=\"b").starts_with("--set: malformed YAML: "));

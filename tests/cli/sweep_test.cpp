@@ -76,7 +76,10 @@ TEST_CASE("a document that a point's numbers come from is edited: the point is r
 TEST_CASE("the counts of experts are edited: the point is run again") {
   const TemporaryFolder folder;
   const auto run = [&](const std::string& tokens) {
-    folder.write("counts", "expert,tokens\n0,500\n1," + tokens + "\n");
+    std::string counts = "expert,tokens\n0," + tokens + "\n";
+    for (int expert = 1; expert < 128; ++expert)
+      counts += std::to_string(expert) + "," + std::to_string(400 + 10 * expert) + "\n";
+    folder.write("counts", counts);
     return run_shell("cd '" + folder.path() + "' && '" ROOFCAST_PROGRAM "' sweep s.yaml", Stream::kErr).out;
   };
   folder.write("s.yaml",

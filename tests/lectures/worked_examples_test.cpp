@@ -126,7 +126,7 @@ TEST_CASE("worked examples: bad inputs are refused with what is wrong") {
   CHECK(refused("rejection-sampling", "target=0.3,0.3").find("add up to 0.6, not 1") != std::string::npos);
   CHECK(refused("rejection-sampling", "draft=1").find("1 words for the target's 2") != std::string::npos);
   CHECK(refused("distillation", "label=3").find("3 classes") != std::string::npos);
-  CHECK(refused("cache-waste", "slot=100").find("do not hold") != std::string::npos);
+  CHECK(refused("cache-waste", "slot=100").find("cannot hold") != std::string::npos);
   CHECK(refused("batching", "outputs=1e9").find("at most 1e+07 tokens in all") != std::string::npos);
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("results: what is no result is refused where it goes wrong") {
   CHECK(error_of(sweep + "[]}").find("'points' holds no result") != std::string::npos);
   CHECK(error_of(sweep + R"([{"keys": {}, "result": null}]})").find("holds no result") != std::string::npos);
   CHECK(error_of("{\"duration\": 1e999}").find("not valid JSON") != std::string::npos);
-  CHECK(error_of("SQLite format 3\0").find("damaged or no store of a sweep") != std::string::npos);
+  CHECK(error_of("SQLite format 3\0").find("damaged or not the store of a sweep") != std::string::npos);
   CHECK(error_of("a,b\n1,2\n").find("not a table of roofcast") != std::string::npos);
   CHECK(error_of("latency_us,predicted_us\n").find("no rows") != std::string::npos);
   CHECK(error_of(std::string(100000, '[')).find("nested deeper than 200 levels") != std::string::npos);

@@ -314,15 +314,15 @@ TEST_CASE("sizes in parts, of nothing and without end are refused, whatever they
   CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: null}"),
                  "'moe_intermediate_size': is null: the width of an expert must be a number"));
   CHECK(contains(message(moe + ", num_experts: 8, moe_intermediate_size: 0}"),
-                 "'experts_gate_up' would be 512 x 0: sizes are whole and at least 1"));
+                 "'experts_gate_up' would be 512 x 0: sizes must be whole numbers of at least 1"));
   const std::string dbrx =
       "{model_type: dbrx, vocab_size: 32000, d_model: 512, n_layers: 2, n_heads: 8, attn_config: {kv_n_heads: 2}, "
       "ffn_config: {ffn_hidden_size: 64, moe_top_k: 2, moe_num_experts: ";
   CHECK(message(dbrx + "8}}").empty());
-  CHECK(contains(message(dbrx + "8.5}}"), "2 of 8.5 experts: both are whole and at least 1"));
+  CHECK(contains(message(dbrx + "8.5}}"), "2 of 8.5 experts: both must be whole numbers of at least 1"));
   CHECK(contains(message("{model_type: mamba2, vocab_size: 1000, hidden_size: 500, expand: 2, head_dim: 64, "
                          "num_hidden_layers: 2, state_size: 16, n_groups: 1, conv_kernel: 4}"),
-                 "sizes are whole and at least 1"));
+                 "sizes must be whole numbers of at least 1"));
   CHECK(contains(
       message("{model_type: deepseek_v3, vocab_size: 100, hidden_size: 512, num_hidden_layers: 1, "
               "num_attention_heads: 8, kv_lora_rank: 64, qk_rope_head_dim: 16, qk_nope_head_dim: 0, v_head_dim: 16, "

@@ -112,6 +112,6 @@ TEST_CASE("samples: n, the best of several, beams") {
   CHECK(parse("{beam_width: 4}").beams);
   CHECK(parse("{beam_width: 4}").returned == 1);
   CHECK(refused("{n: 4, best_of: 2}") == "w.yaml:1:5: 'n': 4 responses cannot be chosen from 2 sequences");
-  CHECK(refused("{beam_width: 4, best_of: 8}").find("leave 'best_of' out") != std::string::npos);
+  CHECK(refused("{beam_width: 4, best_of: 8}").find("leave out 'best_of'") != std::string::npos);
   CHECK(refused("{n: 0}") != "");
 }
