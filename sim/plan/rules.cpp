@@ -12,8 +12,19 @@
 #include "base/text.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
+
+DeploymentFacts facts_of(const Deployment& d) {
+  return {.engine = d.engine.name,
+          .version = d.engine.version,
+          .client_date = "",
+          .gpu = &d.gpu,
+          .model = &d.model,
+          .sharding = &d.sharding,
+          .precision = &d.precision};
+}
 
 bool matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();

@@ -14,6 +14,8 @@
 
 namespace roofcast {
 
+struct Deployment;
+
 /// The facts that a rule may ask about. Null pointers, empty texts and zeros are unknown: a rule that asks about them
 /// is not in force.
 struct DeploymentFacts {
@@ -27,6 +29,9 @@ struct DeploymentFacts {
   double prompt_tokens = 0, output_tokens = 0;  ///< of the longest request
   double concurrency = 0;                       ///< requests in flight of a closed loop
 };
+
+/// Those of its engine, GPU, model, parts and formats; the deployment must outlive them.
+DeploymentFacts facts_of(const Deployment& deployment);
 
 /// Whether a name fits a pattern, in which `*` stands for any text.
 bool matches(std::string_view pattern, std::string_view text);

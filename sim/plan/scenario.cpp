@@ -353,14 +353,8 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   bool asked = false;
   Mark precision_mark = in.mark_of("precision");
   d->precision = read_precision(in, *d, nullptr, asked, precision_mark);
-  DeploymentFacts facts{.engine = d->engine.name,
-                        .version = d->engine.version,
-                        .client_date = "",
-                        .gpu = &d->gpu,
-                        .model = &d->model,
-                        .sharding = &d->sharding,
-                        .precision = &d->precision,
-                        .disaggregated = use.disaggregated};
+  DeploymentFacts facts = facts_of(*d);
+  facts.disaggregated = use.disaggregated;
   take_load(facts, use);
   const LaunchSettings recipe = recipe_settings(in, facts, d->engine);
   if (in.has("recipe")) d->recipe = in.tree("recipe")->scalar;

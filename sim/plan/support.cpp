@@ -238,14 +238,8 @@ std::string cut_text(const CutBlocks& cut, const Deployment& d) {
 }
 
 void add_rules(std::vector<SupportRule>& out, const std::string& table, const Scenario& s, const Deployment& d) {
-  const DeploymentFacts facts{.engine = d.engine.name,
-                              .version = d.engine.version,
-                              .client_date = "",
-                              .gpu = &d.gpu,
-                              .model = &d.model,
-                              .sharding = &d.sharding,
-                              .precision = &d.precision,
-                              .disaggregated = s.serving.disaggregation.has_value()};
+  DeploymentFacts facts = facts_of(d);
+  facts.disaggregated = s.serving.disaggregation.has_value();
   for (const ReadRule& read : table_of(table).rules) {
     if (!read.own.holds(s, d, facts) || !read.when.holds(facts)) continue;
     out.push_back(read.rule);

@@ -91,13 +91,7 @@ const std::vector<Condition>& validated_deployments(const std::string& recipe) {
 /// Whether measured runs of this recipe on such a deployment showed the widths by regime.
 bool is_validated(const Deployment& d) {
   if (d.recipe.empty()) return false;
-  const DeploymentFacts facts{.engine = d.engine.name,
-                              .version = d.engine.version,
-                              .client_date = "",
-                              .gpu = &d.gpu,
-                              .model = &d.model,
-                              .sharding = &d.sharding,
-                              .precision = &d.precision};
+  const DeploymentFacts facts = facts_of(d);
   const std::vector<Condition>& deployments = validated_deployments(d.recipe);
   return std::any_of(deployments.begin(), deployments.end(), [&](const Condition& c) { return c.holds(facts); });
 }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -13,28 +14,41 @@
 using roofcast::testing::run_roofcast;
 using roofcast::testing::Stream;
 
-TEST_CASE("the explorer says where it is, and a signal ends it well") {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    int out[2];
-    REQUIRE(pipe(out) == 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      dup2(out[1], STDOUT_FILENO);
-      dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-      execl(ROOFCAST_PROGRAM, ROOFCAST_PROGRAM, "explore", "--port", "0", static_cast<char*>(nullptr));
-      _exit(127);
-    }
-    close(out[1]);
-    std::string said;
-    for (char c; said.find('\n') == std::string::npos && read(out[0], &c, 1) == 1;) said += c;
-    CHECK(said.starts_with("http://127.0.0.1:"));
-    kill(child, signal);
-    int status = -1;
-    waitpid(child, &status, 0);
-    close(out[0]);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
+namespace {
+
+/// Starts a serving command, waits until it says its address, sends it `signal` and checks that it ends well.
+void check_serves_until(int signal, const std::vector<std::string>& arguments) {
+  std::vector<char*> words;
+  std::string program = ROOFCAST_PROGRAM;
+  std::vector<std::string> copies = arguments;
+  words.push_back(program.data());
+  for (std::string& word : copies) words.push_back(word.data());
+  words.push_back(nullptr);
+  int out[2];
+  REQUIRE(pipe(out) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(out[1], STDOUT_FILENO);
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    execv(ROOFCAST_PROGRAM, words.data());
+    _exit(127);
   }
+  close(out[1]);
+  std::string said;
+  for (char c; said.find('\n') == std::string::npos && read(out[0], &c, 1) == 1;) said += c;
+  CHECK(said.starts_with("http://127.0.0.1:"));
+  kill(child, signal);
+  int status = -1;
+  waitpid(child, &status, 0);
+  close(out[0]);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("the explorer says where it is, and a signal ends it well") {
+  for (const int signal : {SIGINT, SIGTERM}) check_serves_until(signal, {"explore", "--port", "0"});
 }
 
 TEST_CASE("a report is served until a signal ends it") {
@@ -45,25 +59,7 @@ TEST_CASE("a report is served until a signal ends it") {
   CHECK(refused.status == 2);
   const auto bad_port = run_roofcast("report " + result + " --port page", Stream::kErr);
   CHECK(bad_port.out == "--port: must be an integer from 0 to 65535, got 'page'\n");
-  int out[2];
-  REQUIRE(pipe(out) == 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(out[1], STDOUT_FILENO);
-    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-    execl(ROOFCAST_PROGRAM, ROOFCAST_PROGRAM, "report", result.c_str(), "--port", "0", static_cast<char*>(nullptr));
-    _exit(127);
-  }
-  close(out[1]);
-  std::string said;
-  for (char c; said.find('\n') == std::string::npos && read(out[0], &c, 1) == 1;) said += c;
-  CHECK(said.starts_with("http://127.0.0.1:"));
-  kill(child, SIGTERM);
-  int status = -1;
-  waitpid(child, &status, 0);
-  close(out[0]);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  check_serves_until(SIGTERM, {"report", result, "--port", "0"});
   std::filesystem::remove(result);
 }
 
