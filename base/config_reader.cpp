@@ -14,7 +14,7 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-/// The user's value as errors quote it.
+/// The user's value as quoted in errors.
 std::string shown(const ConfigNode& node) {
   constexpr std::size_t kLongest = 60;
   switch (node.kind) {
@@ -76,7 +76,7 @@ std::int64_t integer_of(const ConfigNode& node, std::string_view key, Range rang
   return value;
 }
 
-/// In quotes, too, as some configs of others are written (quoted_switches()).
+/// Text in quotes is accepted, because some published configs have it (quoted_switches()).
 bool boolean_of(const ConfigNode& node, std::string_view key) {
   if (node.scalar == "true") return true;
   if (node.scalar == "false") return false;
@@ -90,13 +90,13 @@ std::size_t choice_of(const ConfigNode& node, std::string_view key, std::span<co
   throw ConfigError(node.mark, unknown_name(key, node.scalar, std::vector<std::string>(names.begin(), names.end())));
 }
 
-constexpr double kMostWithUnit = 1e30;  ///< base units; products of a few such are still numbers
+constexpr double kMostWithUnit = 1e30;  ///< in base units; products of a few such values stay finite
 
 double value_with_unit(const ConfigNode& node, std::string_view key, UnitKind kind) {
   double value = 0.0;
   check_fault(parse_with_unit(node.scalar, kind, value), node, key, expected_of(kind));
   if (value < 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be negative, got {}", key, shown(node)));
-  const bool divides = kind == UnitKind::kBandwidth || kind == UnitKind::kFlopRate;  // a time would be infinite
+  const bool divides = kind == UnitKind::kBandwidth || kind == UnitKind::kFlopRate;  // these are divided by
   if (divides && value == 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be zero", key));
   if (value > kMostWithUnit || (divides && value < 1.0))
     throw ConfigError(node.mark, fmt::format("'{}' is out of range: {}", key, shown(node)));
@@ -109,7 +109,7 @@ bool contains(const std::vector<std::string>& keys, std::string_view key) {
 
 void note(std::vector<std::string>& keys, std::string_view key) {
   if (contains(keys, key)) return;
-  if (keys.empty()) keys.reserve(16);  // as many as most maps have
+  if (keys.empty()) keys.reserve(16);  // enough for most maps
   keys.emplace_back(key);
 }
 
@@ -155,7 +155,7 @@ const ConfigNode& ConfigReader::required(std::string_view key, const char* expec
 void ConfigReader::fail_missing(std::string_view key, const char* expected) const {
   const ConfigTree* null_value = map_->find(key);
   if (null_value != nullptr && *null_value) fail_value(**null_value, key, expected);
-  std::vector<std::string> unread;  // one of them may be the key, misspelt
+  std::vector<std::string> unread;  // one of them may be the key with a spelling mistake
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (!all_read_ && !contains(read_, entry.key) && !contains(asked_, entry.key)) unread.push_back(entry.key);
   }
@@ -323,10 +323,10 @@ void ConfigReader::finish() {
   if (all_read_) return;
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (contains(read_, entry.key)) continue;
-    if (contains(asked_, entry.key) && value_of(entry.key) == nullptr) continue;  // null: as if it were not there
+    if (contains(asked_, entry.key) && value_of(entry.key) == nullptr) continue;  // null counts as absent
     std::set<std::string> known(read_.begin(), read_.end());
     known.insert(asked_.begin(), asked_.end());
-    known.erase(entry.key);  // asked for, but of no use beside the others
+    known.erase(entry.key);  // has() was called for it, but it has no effect beside the other keys
     const std::vector<std::string> valid(known.begin(), known.end());
     throw ConfigError(entry.key_mark,
                       fmt::format("unknown key '{}'{}{}", entry.key, what_.empty() ? "" : " of " + what_,
