@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kExtends = "extends";
 
-/// `own` where `stated` has the constant, else `beneath`.
+/// `own` if `stated` has the constant, else `beneath`.
 ConstantsBlock laid_over(const Kernel& kernel, const ConfigNode& stated, const ConstantsBlock& own,
                          const ConstantsBlock& beneath) {
   const std::vector<FieldFacts> fields = kernel.fields();
@@ -29,7 +29,7 @@ ConstantsBlock laid_over(const Kernel& kernel, const ConfigNode& stated, const C
   return kernel.from_numbers(values, stated.find("fit") != nullptr ? *own.record : *beneath.record);
 }
 
-/// One map of blocks. A block that another extends is read before it.
+/// Reads one map of blocks. A block that another one extends is read first.
 class BlocksReader {
  public:
   BlocksReader(ConfigReader in, Efficiency& efficiency, BlocksBeneath* record)
@@ -66,9 +66,9 @@ class BlocksReader {
     done = true;
   }
 
-  /// The block that this one extends, as this kernel's; null: none.
+  /// The block that this one extends, converted to this kernel; null if there is none.
   ConstantsBlock extended(const Kernel& kernel, const ConfigNode& block, int depth) {
-    constexpr int kLongestChain = 4;  ///< of blocks that each extend another; a circle would not end
+    constexpr int kLongestChain = 4;  ///< of blocks that extend each other; stops at a circle
     const ConfigTree* named = block.find(kExtends);
     if (named == nullptr) return {};
     if ((*named)->kind != ConfigNode::Kind::kScalar)

@@ -1,5 +1,5 @@
 #pragma once
-// A kernel by its parameter struct: everything of hw/kernel.h follows from the list of its fields.
+// Implements hw/kernel.h for a parameter struct, from the list of its fields.
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace roofcast {
 
-/// A kernel whose constants are a P. `Base` adds what its operator asks of it.
+/// A kernel whose constants are a P. `Base` is the interface of its operator.
 template <class P, class Base = Kernel>
 class KernelOf : public Base {
  public:
@@ -67,7 +67,7 @@ class KernelOf : public Base {
   }
 
  protected:
-  /// Changes beyond the transfer rules of single constants.
+  /// Changes beyond the transfer rules of the single constants.
   virtual void follow(P&, const CarryOverCase&) const {}
 };
 

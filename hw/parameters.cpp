@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kStandings{"measured", "carried_over", "datasheet"};
 
-/// Listed in the order of the fields, or by name; a field without a name there was held fixed: 0.
+/// A list in the order of the fields, or a map by name; a field that the map lacks was fixed: 0.
 std::vector<double> read_standard_errors(ConfigReader& fit, std::span<const std::string_view> parameter_names) {
   constexpr std::string_view kKey = "standard_errors";
   if (!fit.has(kKey)) {
@@ -17,7 +17,7 @@ std::vector<double> read_standard_errors(ConfigReader& fit, std::span<const std:
   if (fit.whole()->find(kKey)->get()->kind == ConfigNode::Kind::kList) {
     std::vector<double> listed = fit.numbers(kKey, kAtLeastZero);
     if (!listed.empty() && listed.size() != parameter_names.size()) {
-      fit.fail(kKey, "must have one value a parameter, " + std::to_string(parameter_names.size()) + ", not " +
+      fit.fail(kKey, "must have one value per parameter, " + std::to_string(parameter_names.size()) + ", not " +
                          std::to_string(listed.size()));
     }
     return listed;

@@ -9,8 +9,8 @@
 namespace roofcast {
 namespace {
 
-/// TensorRT-LLM's DeepGEMM for Hopper takes, of tiles 64 or 128 high and 16 to 128 wide, the one with the fewest turns,
-/// then the one that fills the last turn best, then the narrowest; fewer than 32 rows swap the operands
+/// TensorRT-LLM's DeepGEMM for Hopper has tiles 64 or 128 high and 16 to 128 wide. It chooses the tile with the fewest
+/// waves, then with the fullest last wave, then the narrowest. Fewer than 32 rows swap the operands
 /// (NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/kernels/cutlass_kernels/fp8_blockscale_gemm/fp8_blockscale_gemm_kernel.cuh,
 /// deep_gemm/compiler.cuh: get_best_gemm_config).
 constexpr double kSwappedBelow = 32;
