@@ -32,7 +32,7 @@ std::vector<std::string> notes_of(const ConfigTree& tree, const Scenario& scenar
   return notes;
 }
 
-/// Two observers as one; either may be null.
+/// Forwards to two observers; either may be null.
 class Both final : public Observer {
  public:
   Both(Observer* one, Observer* other) : one_(one), other_(other) {}
@@ -159,7 +159,7 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
                                          outcome.errors.begin()->second));
     return answer;
   } catch (const Stopped&) {
-    store.commit();  // what is finished stays
+    store.commit();  // keep the finished points
     throw;
   }
 }
