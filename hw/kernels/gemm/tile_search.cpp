@@ -71,7 +71,7 @@ Plan throttled(Plan plan, const Problem& x) {
 
 /// Waves of the thread blocks on the SMs. Ampere's smaller tiles run two per SM. If the last wave has single tiles, an
 /// SM reaches only `lone_block_rate` of the rate of two.
-double turns_of(double blocks, double area, const Problem& x) {
+double waves_of(double blocks, double area, const Problem& x) {
   if (!x.shares_sms || area > 1.0 || blocks <= x.sms) return ceiling(blocks / x.sms);
   const double full = std::floor(blocks / (2.0 * x.sms));
   const double rest = blocks - full * 2.0 * x.sms;
@@ -96,9 +96,9 @@ Seconds again_from_dram(const Problem& x, const GemmTile& tile, double down, dou
   const double shorter = along_rows ? down : across, longer = along_rows ? across : down;
   const double at_once = x.sms / tile.halves;
   const double lines = std::clamp(at_once / shorter, 1.0, longer);
-  const double turns = std::max(1.0, shorter * longer / at_once);
+  const double waves = std::max(1.0, shorter * longer / at_once);
   const double in_step = held / ((swept + other * (lines / longer)) * tile.drift);
-  const double together = std::min(1.0, in_step * in_step / turns);
+  const double together = std::min(1.0, in_step * in_step / waves);
   const double sweeps = longer * (together / lines + 1.0 - together);
   if (sweeps <= 1.0) return Seconds{};
   return (swept - held) * (sweeps - 1.0) / (x.gpu.memory_bandwidth * x.p.bandwidth_efficiency);
@@ -134,7 +134,7 @@ Tiled tiled(const Problem& x, const GemmTile& tile) {
           .step = std::max(x.square_step * (tile.area * starved / tile.rate), x.step_latency)};
 }
 
-Seconds between_turns(const Problem& x, const GemmTile& tile, double steps) {
+Seconds between_waves(const Problem& x, const GemmTile& tile, double steps) {
   return (x.wave_us * std::min(1.0, steps / x.p.ramp_k_steps) + x.p.epilogue_us * tile.area) * kMicrosecond;
 }
 
@@ -157,17 +157,17 @@ void try_tile(const Problem& x, const GemmTiling& tiling, std::size_t i, double 
   const bool stalls = tiling.empty_rows_stall && empty > 0.0;
   const Seconds late = stalls ? stalled(step, empty, grid / x.sms) - step : Seconds{};
   const Seconds stream = x.stream + (tiling.linear ? again_from_dram(x, tile, down, across) : Seconds{});
-  const Seconds full_turns = std::max(stream, x.k_steps * (grid / x.sms) * step);  // a lower bound for every split
+  const Seconds full_waves = std::max(stream, x.k_steps * (grid / x.sms) * step);  // a lower bound for every split
   for (const double split : kSplits) {
     const double blocks = grid * split;
     const Seconds reduced = split > 1 ? reduction(x, split) : Seconds{};
-    if (split > most_splits || best.beats(full_turns + reduced, i)) break;
-    const double turns = turns_of(blocks, tile.area, x);
+    if (split > most_splits || best.beats(full_waves + reduced, i)) break;
+    const double waves = waves_of(blocks, tile.area, x);
     const double steps = split > 1 ? ceiling(x.k_steps / split) : x.k_steps;
-    Plan plan{.compute = steps * (turns * step + std::clamp(2.0 * turns / down, 1.0, turns) * late), .memory = stream};
+    Plan plan{.compute = steps * (waves * step + std::clamp(2.0 * waves / down, 1.0, waves) * late), .memory = stream};
     if (best.beats(std::max(plan.compute, plan.memory), i)) continue;
-    const Seconds between = between_turns(x, tile, steps);
-    plan.compute += (turns - 1.0) * between;
+    const Seconds between = between_waves(x, tile, steps);
+    plan.compute += (waves - 1.0) * between;
     if (blocks < x.sms) plan.memory = std::max(stream, x.traffic.total() / (blocks * kDrawOfOneSm));
     plan.exposed = between + reduced;
     // The time grows with each of these three.
@@ -211,19 +211,19 @@ void least_times(const Problem& x, const GemmTiling& tiling, double most_splits,
   const float stream = single(x.stream.base()), k_steps = single(x.k_steps);
   const float square = single(x.square_step.base()), latency = single(x.step_latency.base());
   const float intensity = single(x.p.tile_intensity);
-  const float prologue = single(between_turns(x, GemmTile{}, x.k_steps).base());
+  const float prologue = single(between_waves(x, GemmTile{}, x.k_steps).base());
   const float epilogue = single((x.p.epilogue_us * kMicrosecond).base());
   const float reduced = single(most_splits >= 2.0 ? reduction(x, 2.0).base() : kForEver);
-  const float partial_turn = x.shares_sms ? 0.0F : 1.0F;
+  const float partial_wave = x.shares_sms ? 0.0F : 1.0F;
   const bool heated = !x.cool && x.copies >= kColdWeights;
   const float slower_clock = single(heated ? 1.0 / x.p.sustained_clock - 1.0 : 0.0);
   for (std::size_t i = 0; i < least.size(); ++i) {
     const float rounds =
         least_ceiling(m * tiles.per_row[i]) * least_ceiling(n * tiles.per_column[i]) * tiles.halves[i] * per_sm;
-    const float turns = larger(rounds, least_ceiling(rounds) * partial_turn);
+    const float waves = larger(rounds, least_ceiling(rounds) * partial_wave);
     const float step = larger(square * tiles.work[i] * larger(1.0F, intensity * tiles.per_intensity[i]), latency);
     const float between = prologue + epilogue * tiles.area[i];
-    const float work = k_steps * turns * step + larger(turns - 1.0F, 0.0F) * between;
+    const float work = k_steps * waves * step + larger(waves - 1.0F, 0.0F) * between;
     // The clock falls at least in proportion to the share of compute in the longest possible time.
     const float cold = larger(work, stream) * (1.0F + cube(smaller(work, stream) / larger(work, stream)) * (1.0F / 3));
     const float hot = work * (1.0F + (rounds >= 1.0F ? slower_clock : 0.0F) * work / (cold + between));
