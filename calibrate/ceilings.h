@@ -34,7 +34,7 @@ struct ShownBlock {
     bool stated = true;                    ///< false: the value is inherited
   };
   std::vector<Constant> constants;
-  std::string standing{}, source{};
+  std::string provenance{}, source{};
   int rows = 0;
   double mape = 0.0, discrepancy = 0.0;
 };

@@ -496,7 +496,7 @@ FitRecord renewed(FitRecord record, const FitOptions& options, const ErrorSummar
 
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter) {
   FitRecord record;
-  record.standing = Standing::kMeasured;
+  record.provenance = Provenance::kMeasured;
   record.source = options.source;
   record.rows = static_cast<int>(own.rows);
   record.mape = own.mape;

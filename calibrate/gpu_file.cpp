@@ -51,7 +51,7 @@ bool same_beneath(const std::string& block, const std::string& field, double val
   });
 }
 
-/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, ...}}
+/// {launch_us: ..., fit: {provenance, source, rows, mape, discrepancy, ...}}
 ConfigTree constants_tree(const FittedConstants& constants, std::span<const BlocksBeneath> beneath) {
   std::vector<ConfigNode::Entry> entries;
   for (const auto& [name, value] : constants.values) {
@@ -66,7 +66,7 @@ ConfigTree constants_tree(const FittedConstants& constants, std::span<const Bloc
     errors.push_back(entry(constants.values[i].first, make_scalar(fmt::format("{:.3g}", record.standard_errors[i]))));
   }
   std::vector<ConfigNode::Entry> fit;
-  fit.push_back(entry("standing", make_scalar(std::string(name_of(record.standing)))));
+  fit.push_back(entry("standing", make_scalar(std::string(name_of(record.provenance)))));
   fit.push_back(entry("source", text_node(record.source)));
   fit.push_back(entry("rows", make_scalar(std::to_string(record.rows))));
   fit.push_back(entry("mape", make_scalar(fmt::format("{:.3g}", record.mape))));

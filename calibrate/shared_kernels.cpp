@@ -64,7 +64,7 @@ std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, co
     if (source == nullptr || find(fitted, shared.to, shared.as) != nullptr) continue;
     FittedConstants copy = *source;
     copy.block = shared.as;
-    copy.record.standing = Standing::kCarriedOver;
+    copy.record.provenance = Provenance::kCarriedOver;
     if (shared.as.starts_with("trtllm_gen_mla_vllm_decode_loop")) expect_eager_timing(copy, gpu);
     if (shared.as.starts_with("fused_all_reduce")) lift_size_limit(copy);
     out.push_back({kernels_of(shared.to), {std::move(copy)}});

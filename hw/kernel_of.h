@@ -60,7 +60,7 @@ class KernelOf : public Base {
     follow(fitted.value, to);
     within_bounds([](double value, Transfer) { return value; });
     if (to.how.same_kind) return block_of(std::move(fitted));
-    fitted.record.standing = Standing::kCarriedOver;
+    fitted.record.provenance = Provenance::kCarriedOver;
     const Unexplained& added = this->facts().unexplained;
     widen(fitted.record, to.how.another_generation ? added.other_generation : added.same_generation);
     return block_of(std::move(fitted));

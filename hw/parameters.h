@@ -52,14 +52,14 @@ constexpr auto joined(const std::array<T, N>&... lists) {
 }
 
 /// The provenance of a set of constants.
-enum class Standing { kMeasured, kCarriedOver, kDatasheet };
-std::string_view name_of(Standing standing);
+enum class Provenance { kMeasured, kCarriedOver, kDatasheet };
+std::string_view name_of(Provenance provenance);
 
 /// Relative standard deviation where a kernel has no constants.
 inline constexpr double kDiscrepancyOfPriors = 0.3;
 
 struct FitRecord {
-  Standing standing = Standing::kDatasheet;
+  Provenance provenance = Provenance::kDatasheet;
   std::string source;  ///< data set, engine version, date
   int rows = 0;
   double mape = 0.0;                    ///< of the fit on its own rows, as a fraction
@@ -80,7 +80,7 @@ struct Fitted {
 
 FitRecord read_fit_record(ConfigReader& in, std::span<const std::string_view> parameter_names);
 
-/// {parameter: value, ..., fit: {standing, source, rows, mape, discrepancy, discrepancy_elsewhere, standard_errors}}
+/// {parameter: value, ..., fit: {provenance, source, rows, mape, discrepancy, discrepancy_elsewhere, standard_errors}}
 template <class P>
 Fitted<P> read_fitted(ConfigReader in) {
   Fitted<P> fitted;

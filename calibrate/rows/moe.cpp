@@ -224,7 +224,7 @@ void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, const Ker
   std::optional<FittedConstants> tuned = fit_block(*served.first, served.second, std::move(others[served]), gpu,
                                                    *kernel_rules(kernels_of(Maker::kTrtllm)), options);
   if (!tuned) return;
-  tuned->record.standing = Standing::kCarriedOver;
+  tuned->record.provenance = Provenance::kCarriedOver;
   if (!options.source.empty()) tuned->record.source += "; the same kernels as TensorRT-LLM tunes them";
   out.push_back(std::move(*tuned));
 }
