@@ -197,7 +197,7 @@ void add_counts(std::span<const double> counts, ExpertLoad& total) {
   }
 }
 
-std::pair<std::size_t, std::size_t> fullest_rank(const std::vector<double>& counts, double ep) {
+std::pair<std::size_t, std::size_t> most_loaded_rank(const std::vector<double>& counts, double ep) {
   const auto ranks = static_cast<std::size_t>(ep);
   std::size_t best_begin = 0, best_end = 0;
   double best = -1.0;
@@ -257,7 +257,7 @@ void add_grouped_draw(std::uint64_t draw, double tokens, double top_k, double ep
   std::vector<double> to_come(counts.size()), got(counts.size());
   if (!balanced) {
     draw_counts(draw, tokens, top_k, ep, routing, counts);
-    const auto [begin, end] = fullest_rank(counts, ep);
+    const auto [begin, end] = most_loaded_rank(counts, ep);
     std::swap_ranges(counts.begin() + static_cast<std::ptrdiff_t>(begin),
                      counts.begin() + static_cast<std::ptrdiff_t>(end), counts.begin());
     for (std::size_t e = 0; e < counts.size(); ++e) to_come[e] = counts[e] / each;
@@ -398,7 +398,7 @@ class LoadTable {
         continue;
       }
       draw_counts(stream, whole, top_k_, ep_, routing_, counts);
-      const auto [begin, end] = fullest_rank(counts, ep_);
+      const auto [begin, end] = most_loaded_rank(counts, ep_);
       add_counts({counts.data() + begin, end - begin}, load);
     }
     load.assignments /= draws;
@@ -491,7 +491,7 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
   return load;
 }
 
-double fullest_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
+double max_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
   if (tokens <= 0.0 || ep <= 1.0) return 1.0;
   const double whole = std::max(1.0, tokens);
   return expert_load(tokens, top_k, experts, ep, routing).assignments / (whole * top_k / ep);

@@ -64,7 +64,7 @@ struct MoeShape {
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu);
 
 /// Load of the most loaded of `ep` ranks, relative to the mean (1 = even).
-double fullest_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing);
+double max_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing);
 
 Cost moe_experts(const MoeShape& shape, const Machine& machine);
 /// The fit and its error behind that time.
