@@ -31,10 +31,10 @@ Formats formats_of(const KernelTable& table, std::size_t row) {
   return {both, both};
 }
 
-HostPace pace_of(std::string_view kernel) {
-  if (kernel.find("DeepGemm") != std::string_view::npos) return HostPace::kDeepGemm;
-  if (kernel.find("FlashInferFp8") != std::string_view::npos) return HostPace::kFlashInfer;
-  return HostPace::kOther;
+HostLibrary host_library_of(std::string_view kernel) {
+  if (kernel.find("DeepGemm") != std::string_view::npos) return HostLibrary::kDeepGemm;
+  if (kernel.find("FlashInferFp8") != std::string_view::npos) return HostLibrary::kFlashInfer;
+  return HostLibrary::kOther;
 }
 
 /// A kernel that only a collector runs: TensorRT-LLM's collector times nvfp4 without tuning first.
@@ -211,7 +211,7 @@ std::vector<GemmRow> read_gemm_rows(const CsvTable& table) {
                  .weights = formats.weights,
                  .activations = formats.activations};
     row.block = gemm_block(formats.weights, formats.activations);
-    row.pace = pace_of(row.header.kernel);
+    row.host_library = host_library_of(row.header.kernel);
     row.shape.asked = asked_of(row);
     rows.push_back(std::move(row));
   }

@@ -10,12 +10,12 @@
 namespace roofcast::calibrate {
 
 /// The library whose calls determine the host time of a loop without a CUDA graph.
-enum class HostPace { kOther, kDeepGemm, kFlashInfer };
+enum class HostLibrary { kOther, kDeepGemm, kFlashInfer };
 
 struct GemmRow {
   RowHeader header;
   GemmShape shape;
-  HostPace pace = HostPace::kOther;
+  HostLibrary host_library = HostLibrary::kOther;
   Dtype block = Dtype::kBf16;  ///< the format whose constants it uses
 };
 

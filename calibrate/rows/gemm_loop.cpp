@@ -42,14 +42,14 @@ Seconds quantization(const GemmShape& s, const GemmParameters& p, const GemmLoop
 }
 
 Seconds host_floor(const GemmRow& row, const GemmLoopParameters& loop) {
-  switch (row.pace) {
-    case HostPace::kDeepGemm: {
+  switch (row.host_library) {
+    case HostLibrary::kDeepGemm: {
       const bool odd = std::fmod(row.shape.m, 4.0) != 0.0;
       return (loop.host_floor_deep_gemm_us + (odd ? loop.host_odd_rows_us : 0.0)) * kMicrosecond;
     }
-    case HostPace::kFlashInfer:
+    case HostLibrary::kFlashInfer:
       return loop.host_floor_flash_infer_us * kMicrosecond;
-    case HostPace::kOther:
+    case HostLibrary::kOther:
       return loop.host_floor_us * kMicrosecond;
   }
   return Seconds{};
