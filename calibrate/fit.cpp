@@ -370,7 +370,7 @@ std::vector<Field> fields_of(const KernelConstants& prior, const FitOptions& opt
   std::vector<Field> fields;
   for (const FieldFacts& field : prior.kernel->fields()) {
     fields.push_back(
-        {field.name, field.low, field.high, values[fields.size()], field.held || is_fixed(options, field.name)});
+        {field.name, field.low, field.high, values[fields.size()], field.fixed || is_fixed(options, field.name)});
   }
   return fields;
 }

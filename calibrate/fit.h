@@ -90,7 +90,7 @@ template <class P>
 std::vector<Field> fields_of(const P& prior, const FitOptions& options) {
   std::vector<Field> fields;
   for (const Parameter<P>& field : P::fields()) {
-    const bool fixed = field.held || is_fixed(options, field.name);
+    const bool fixed = field.fixed || is_fixed(options, field.name);
     fields.push_back({field.name, field.low, field.high, prior.*field.member, fixed});
   }
   return fields;

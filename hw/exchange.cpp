@@ -146,7 +146,7 @@ std::vector<FieldFacts> ExchangeKernelModel::fields() const {
   std::vector<FieldFacts> all = KernelOf::fields();
   for (FieldFacts& field : all) {
     const bool scans = field.name == "rank_scan_bytes" || field.name == "network_sm_share";
-    if (scans) field.held = this != &exchange_kernel(ExchangeKernel::kNormal);
+    if (scans) field.fixed = this != &exchange_kernel(ExchangeKernel::kNormal);
   }
   return all;
 }

@@ -58,7 +58,7 @@ struct FieldFacts {
   double low = 0, high = 0;
   Transfer transfer = Transfer::kKept;
   std::string_view meaning;
-  bool held = false;
+  bool fixed = false;
 };
 
 /// Constants of one kernel in one format, with their fit, without their type.

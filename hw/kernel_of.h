@@ -27,7 +27,7 @@ class KernelOf : public Base {
   std::vector<FieldFacts> fields() const override {
     std::vector<FieldFacts> out;
     for (const Parameter<P>& field : P::fields()) {
-      out.push_back({field.name, field.low, field.high, field.transfer, field.meaning, field.held});
+      out.push_back({field.name, field.low, field.high, field.transfer, field.meaning, field.fixed});
     }
     return out;
   }

@@ -36,7 +36,7 @@ struct Parameter {
   double low = 0, high = 0;  ///< physical bounds
   Transfer transfer = Transfer::kKept;
   std::string_view meaning;  ///< one line
-  bool held = false;         ///< fixed: fits leave it at its prior
+  bool fixed = false;        ///< fixed: fits leave it at its prior
 };
 
 /// Concatenates lists.

@@ -69,7 +69,7 @@ using RowsByKernel = std::map<std::pair<std::size_t, Dtype>, std::vector<Row>>;
 
 /// Fixes the constants that the rows cannot determine: a loop without a CUDA graph does not show the launch in a graph,
 /// and a loop with one does not show host time.
-void hold_unseen(FitOptions& options, const Kernel& kernel) {
+void fix_undetermined(FitOptions& options, const Kernel& kernel) {
   if (!is_timed_eagerly(kernel)) {
     options.fixed.insert(options.fixed.end(), {"eager_device_us", "eager_host_us"});
     return;
@@ -91,7 +91,7 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
     FitOptions mine = options;
     mine.what = fmt::format("{}.{} of {}", kernel.name(), name_of(key.second), gpu.name);
     if (!enough_rows(rows.size(), mine)) continue;
-    hold_unseen(mine, kernel);
+    fix_undetermined(mine, kernel);
     const auto predict = [&](const Row& row, const ConstantsBlock& constants, const ConstantsBlock& loop) {
       return price(row, kernel, constants, loop);
     };

@@ -138,7 +138,7 @@ std::span<const Parameter<WgmmaConstants>> WgmmaConstants::fields() {
   static const std::vector<Parameter<WgmmaConstants>> all = [] {
     std::vector<Parameter<WgmmaConstants>> fields;
     for (const Parameter<Constants>& f : Constants::fields())
-      fields.push_back({f.name, f.member, f.low, f.high, f.transfer, f.meaning, f.held});
+      fields.push_back({f.name, f.member, f.low, f.high, f.transfer, f.meaning, f.fixed});
     fields.push_back({"sink_us", &WgmmaConstants::sink_us, 0.0, 8.0, Transfer::kCycles,
                       "separate kernel at head dimension 64, which is not fused"});
     return fields;

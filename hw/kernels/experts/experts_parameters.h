@@ -22,10 +22,10 @@ struct ExpertsParameters {
   double router_us_per_choice = 0.0;
   static std::span<const Parameter<ExpertsParameters>> fields();  ///< for a kernel without further constants
 };
-/// The first fields of every kernel. `kHeld`: the launch is fixed, and no fit changes it.
-template <class P, bool kHeld = false>
+/// The first fields of every kernel. `kFixed`: the launch is fixed, and no fit changes it.
+template <class P, bool kFixed = false>
 inline constexpr std::array<Parameter<P>, 10> kExpertsFields{{
-    {"launch_us", &P::launch_us, 0.0, 120.0, Transfer::kCycles, "launches, routing and sorting of one layer", kHeld},
+    {"launch_us", &P::launch_us, 0.0, 120.0, Transfer::kCycles, "launches, routing and sorting of one layer", kFixed},
     {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, Transfer::kCycles,
      "pointers and offsets of each local expert"},
     {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, Transfer::kCycles,

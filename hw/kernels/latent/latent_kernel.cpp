@@ -30,7 +30,7 @@ std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::field
 std::vector<FieldFacts> LatentDecodeKernel::fields() const {
   const std::string_view without_effect = is_resident() ? "combine_us" : "pairing";
   std::vector<FieldFacts> fields = KernelOf::fields();
-  for (FieldFacts& field : fields) field.held = field.name == without_effect;
+  for (FieldFacts& field : fields) field.fixed = field.name == without_effect;
   return fields;
 }
 
