@@ -35,7 +35,7 @@ FittedConstants constants_of(std::string block, const FitResult<P>& result) {
 
 /// The constants of a block as a P.
 template <class P>
-P held_by(const FittedConstants& block, P value = {}) {
+P constants_as(const FittedConstants& block, P value = {}) {
   std::size_t i = 0;
   for (const Parameter<P>& field : P::fields()) value.*field.member = block.values[i++].second;
   return value;
@@ -94,7 +94,7 @@ FittedConstants fit_kernel(const Kernel& kernel, Dtype dtype, const ConstantsBlo
 }
 
 /// The constants of a block in the form of its kernel.
-inline ConstantsBlock held_by(const Kernel& kernel, const FittedConstants& block) {
+inline ConstantsBlock constants_as(const Kernel& kernel, const FittedConstants& block) {
   std::vector<double> values;
   for (const auto& [name, value] : block.values) values.push_back(value);
   return kernel.from_numbers(values);

@@ -126,8 +126,8 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
     };
     std::vector<FittedConstants> fitted =
         fit_with_attention_loop(kernel, key.second, gpu, std::span<const Row>(of.rows), predict, mine, layer<Row>);
-    const ConstantsBlock own = held_by(kernel, fitted.front()),
-                         beside = fitted.size() > 1 ? held_by(*attention_loop_of(kernel), fitted.back())
+    const ConstantsBlock own = constants_as(kernel, fitted.front()),
+                         beside = fitted.size() > 1 ? constants_as(*attention_loop_of(kernel), fitted.back())
                                                     : assumed_attention_loop(kernel, key.second, gpu);
     score_others(
         of.others, [&](const Row& row) { return predict(row, own, beside); }, fitted.front());

@@ -42,7 +42,7 @@ bool in_loop(const RowHeader& header) { return header.timing == Timing::kBenchma
 
 /// The constants of a loop; the defaults if there are none.
 template <class P>
-P held_by_loop(const ConstantsBlock& loop) {
+P loop_constants_as(const ConstantsBlock& loop) {
   return loop ? KernelOf<P>::in(loop)->value : P{};
 }
 
@@ -113,7 +113,7 @@ Seconds attention_row_time(const PrefillRow& row, const attention::PrefillKernel
 
 Seconds attention_row_time(const DecodeRow& row, const attention::DecodeKernel& kernel, const ConstantsBlock& constants,
                            const ConstantsBlock& loop, const GpuSpec& gpu) {
-  const CacheLoop beside = held_by_loop<CacheLoop>(loop);
+  const CacheLoop beside = loop_constants_as<CacheLoop>(loop);
   return with_sms_to_spare(constants, gpu,
                            [&](const GpuSpec& used) {
                              if (!in_loop(row.header))
@@ -133,12 +133,12 @@ Seconds attention_row_time(const LatentPrefillRow& row, const attention::LatentP
     return parts.total(parts.launch);
   });
   if (!in_loop(row.header)) return cost.time;
-  return eager_time(cost.time, held_by_loop<EagerLoop>(loop));
+  return eager_time(cost.time, loop_constants_as<EagerLoop>(loop));
 }
 
 Seconds attention_row_time(const LatentDecodeRow& row, const attention::LatentDecodeKernel& kernel,
                            const ConstantsBlock& constants, const ConstantsBlock& loop, const GpuSpec& gpu) {
-  const LatentLoop beside = held_by_loop<LatentLoop>(loop);
+  const LatentLoop beside = loop_constants_as<LatentLoop>(loop);
   const Cost cost = with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
     if (!in_loop(row.header)) return latent_decode_with(row.shape, row.heads, kernel, constants, used);
     const attention::LatentDecodeParts parts = latent_decode_parts(row.shape, row.heads, kernel, constants, used);

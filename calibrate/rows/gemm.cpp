@@ -170,7 +170,7 @@ std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& g
     return std::nullopt;
   }
   blocks.push_back(fit_alone(block, prior, mine, gpu, collector));
-  return block.kernel.parameters(held_by(block.kernel, blocks.back()));
+  return block.kernel.parameters(constants_as(block.kernel, blocks.back()));
 }
 
 std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,

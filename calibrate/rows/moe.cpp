@@ -204,11 +204,11 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
   for (int round = 0; untuned_cells && round < (options.kept ? 1 : 4); ++round) {
     const FittedConstants first =
         fit_kernel(kernel, weights, start, std::span<const MoeRow>(rows), predict, quick, family_of_shape);
-    rows = tuned_only(all, kernel, kernel.parameters(held_by(kernel, first)), gpu);
+    rows = tuned_only(all, kernel, kernel.parameters(constants_as(kernel, first)), gpu);
   }
   FittedConstants fitted =
       fit_kernel(kernel, weights, start, std::span<const MoeRow>(rows), predict, options, family_of_shape);
-  const ConstantsBlock found = held_by(kernel, fitted);
+  const ConstantsBlock found = constants_as(kernel, fitted);
   score_others(
       all, [&](const MoeRow& row) { return predict(row, found); }, fitted);
   return fitted;

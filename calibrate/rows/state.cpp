@@ -104,7 +104,7 @@ std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const Gp
         fit_kernel(kernel, Dtype::kBf16, kernel.defaults(), std::span<const StateRow>(rows), time, mine, size_of));
     std::vector<StateRow> apart;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(apart), scored_apart);
-    const ConstantsBlock fitted = held_by(kernel, out.back());
+    const ConstantsBlock fitted = constants_as(kernel, out.back());
     score_others(
         apart, [&](const StateRow& row) { return time(row, fitted); }, out.back());
   }
