@@ -51,7 +51,7 @@ double distinct(double places, double k) {
 }
 
 /// GPUs that are priced by a roofline may leave out their number of SMs.
-bool knows_sms(const GpuSpec& gpu) { return gpu.sm_count > 1; }
+bool has_known_sms(const GpuSpec& gpu) { return gpu.sm_count > 1; }
 
 /// SMs that copy, for a GPU with a known number of SMs.
 double sms_of(const ExchangeShape& shape, const GpuSpec& gpu) {
@@ -69,22 +69,22 @@ double fabric_of(const GpuSpec& gpu, double local) {
 }
 
 /// Seconds on the fabric links and on the network.
-struct Wire {
+struct LinkTimes {
   double fabric = 0, network = 0;
 };
-Wire wire_of(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gpu) {
+LinkTimes link_times(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gpu) {
   const double bytes = shape.tokens * shape.hidden * shape.value_bytes;
   const Domains at = domains_of(shape, gpu);
-  Wire wire;
-  if (at.local > 1.0) wire.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
+  LinkTimes times;
+  if (at.local > 1.0) times.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
   if (at.count > 1.0) {
     const double border = crossing_of(gpu, shape.ranks, 1.0).bandwidth;
     SIM_CHECK(border > 0.0, "an exchange over several nodes without a network");
     const double n = at.local * at.count;
     const double longer = all_to_all_parts(spine_of(gpu, n), n, at.local) / (n - at.local);
-    wire.network = copies.over_network * longer * bytes / border;
+    times.network = copies.over_network * longer * bytes / border;
   }
-  return wire;
+  return times;
 }
 
 const ExchangeParameters& constants_of(ExchangeKernel kernel, const Machine& machine) {
@@ -112,7 +112,7 @@ double slowest(double sms, double links, double network) {
 /// Seconds that the SMs take to copy; 0 if the GPU has no known number of SMs.
 double copying_seconds(const ExchangeShape& shape, const Copies& copies, const ExchangeParameters& p,
                        const GpuSpec& gpu) {
-  if (!knows_sms(gpu)) return 0.0;
+  if (!has_known_sms(gpu)) return 0.0;
   const bool normal = shape.kernel == ExchangeKernel::kNormal;
   const bool forwards = normal && domains_of(shape, gpu).count > 1.0;
   const double rate = 1e9 * p.sm_gb_per_s * (forwards ? p.network_sm_share : 1.0);
@@ -207,10 +207,10 @@ Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, c
   if (shape.ranks <= 1 || shape.tokens <= 0.0) return Seconds{};
   const Domains at = domains_of(shape, gpu);
   const Copies copies = copies_of(shape, gpu);
-  const Wire wire = wire_of(shape, copies, gpu);
+  const LinkTimes times = link_times(shape, copies, gpu);
   const double copied = copying_seconds(shape, copies, p, gpu);
-  const double moved = slowest(copied, wire.fabric / fabric_share(shape, p, gpu),
-                               wire.network / crossing_of(gpu, shape.ranks, p.network_fraction).share);
+  const double moved = slowest(copied, times.fabric / fabric_share(shape, p, gpu),
+                               times.network / crossing_of(gpu, shape.ranks, p.network_fraction).share);
   return Seconds{1e-6 * (start_us(shape, p) + p.hop_us * std::log2(at.count)) + moved};
 }
 
@@ -223,10 +223,10 @@ ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine
   const GpuSpec& gpu = *machine.gpu;
   switch (shape.kernel) {
     case ExchangeKernel::kNormal:
-      return {.share = knows_sms(gpu) ? sms_of(shape, gpu) / gpu.sm_count : kNormalSms / kTunedSms};
+      return {.share = has_known_sms(gpu) ? sms_of(shape, gpu) / gpu.sm_count : kNormalSms / kTunedSms};
     case ExchangeKernel::kLowLatency: {
       const Copies copies = copies_of(shape, gpu);
-      const double fabric = wire_of(shape, copies, gpu).fabric;
+      const double fabric = link_times(shape, copies, gpu).fabric;
       if (machine.fidelity == Fidelity::kIdeal) return {.alone = Seconds{fabric}};
       const ExchangeParameters& p = constants_of(shape.kernel, machine);
       const double copied = copying_seconds(shape, copies, p, gpu);
@@ -252,9 +252,9 @@ Cost exchange(const ExchangeShape& shape, const Machine& machine) {
     return normal.time < low_latency.time ? normal : low_latency;
   }
   const Copies copies = copies_of(shape, *machine.gpu);
-  const Wire wire = wire_of(shape, copies, *machine.gpu);
+  const LinkTimes times = link_times(shape, copies, *machine.gpu);
   const Seconds time = machine.fidelity == Fidelity::kIdeal
-                           ? Seconds{std::max(wire.fabric, wire.network)}
+                           ? Seconds{std::max(times.fabric, times.network)}
                            : exchange_time(shape, constants_of(shape.kernel, machine), *machine.gpu);
   const double sent = (copies.over_fabric + copies.over_network) * shape.tokens * shape.hidden * shape.value_bytes;
   return {.time = time, .flops = Flops{}, .bytes = Bytes{sent}, .bound = Bound::kNetwork};
