@@ -40,30 +40,30 @@ class ConfigReader {
   bool has(std::string_view key) const;  ///< present and not null; does not count as a read
 
   std::string text(std::string_view key);
-  std::string text(std::string_view key, std::string_view otherwise);
+  std::string text(std::string_view key, std::string_view default_value);
   bool boolean(std::string_view key);
-  bool boolean(std::string_view key, bool otherwise);
+  bool boolean(std::string_view key, bool default_value);
   std::int64_t integer(std::string_view key, Range range = kAny);
-  std::int64_t integer(std::string_view key, std::int64_t otherwise, Range range = kAny);
+  std::int64_t integer(std::string_view key, std::int64_t default_value, Range range = kAny);
   double number(std::string_view key, Range range = kAny);
-  double number(std::string_view key, double otherwise, Range range = kAny);
+  double number(std::string_view key, double default_value, Range range = kAny);
 
   Seconds time(std::string_view key);
-  Seconds time(std::string_view key, Seconds otherwise);
+  Seconds time(std::string_view key, Seconds default_value);
   Bytes bytes(std::string_view key);
-  Bytes bytes(std::string_view key, Bytes otherwise);
+  Bytes bytes(std::string_view key, Bytes default_value);
   BytesPerSecond bandwidth(std::string_view key);
-  BytesPerSecond bandwidth(std::string_view key, BytesPerSecond otherwise);
+  BytesPerSecond bandwidth(std::string_view key, BytesPerSecond default_value);
   FlopsPerSecond flop_rate(std::string_view key);
-  FlopsPerSecond flop_rate(std::string_view key, FlopsPerSecond otherwise);
-  Watts power(std::string_view key, Watts otherwise);
-  UsdPerHour price(std::string_view key, UsdPerHour otherwise);
-  PerSecond rate(std::string_view key);                        ///< `6 /s`, `360 /min`
-  PerSecond clock(std::string_view key, PerSecond otherwise);  ///< `1980 MHz`
+  FlopsPerSecond flop_rate(std::string_view key, FlopsPerSecond default_value);
+  Watts power(std::string_view key, Watts default_value);
+  UsdPerHour price(std::string_view key, UsdPerHour default_value);
+  PerSecond rate(std::string_view key);                            ///< `6 /s`, `360 /min`
+  PerSecond clock(std::string_view key, PerSecond default_value);  ///< `1980 MHz`
 
   /// Index in `names`, the closed set of valid names. The error lists them and the nearest one.
   std::size_t choice(std::string_view key, std::span<const std::string_view> names);
-  std::size_t choice(std::string_view key, std::span<const std::string_view> names, std::size_t otherwise);
+  std::size_t choice(std::string_view key, std::span<const std::string_view> names, std::size_t default_value);
 
   ConfigReader child(std::string_view key);  ///< a map
   std::optional<ConfigReader> optional_child(std::string_view key);
@@ -90,7 +90,7 @@ class ConfigReader {
   const ConfigNode& required(std::string_view key, const char* expected);
   [[noreturn]] void fail_missing(std::string_view key, const char* expected) const;
   double with_unit(std::string_view key, UnitKind kind);
-  double with_unit(std::string_view key, UnitKind kind, double otherwise);
+  double with_unit(std::string_view key, UnitKind kind, double default_value);
 
   ConfigTree map_;
   std::string what_;               ///< named in errors: "a GPU", "an engine"
