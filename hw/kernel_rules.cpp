@@ -46,7 +46,7 @@ double parse_value(Trait trait, const ConfigTree& node) {
   if (trait == Trait::kMatrixUnits) return static_cast<double>(parse_matrix_units(node->scalar, node->mark));
   if (trait == Trait::kWeights || trait == Trait::kFormat)
     return static_cast<double>(parse_dtype(node->scalar, node->mark));
-  if (trait == Trait::kAsked) return static_cast<double>(parse_asked_experts(node->scalar, node->mark));
+  if (trait == Trait::kAsked) return static_cast<double>(parse_requested_experts(node->scalar, node->mark));
   if (trait == Trait::kLayout) return parse_name("layout of tokens", expert_layout_names(), node->scalar, node->mark);
   if (trait == Trait::kMixer) return parse_name("mixer", state_mixer_names(), node->scalar, node->mark);
   if (node->scalar == "true") return 1.0;

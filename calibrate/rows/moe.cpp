@@ -59,7 +59,7 @@ bool is_older_draw(std::string_view engine) { return engine.starts_with("vllm-0.
 /// TensorRT-LLM's did so for all rows of its low-latency kernels, which were timed with that router for every model.
 /// Source: NVIDIA aiconfigurator (Apache-2.0), collector/vllm/collect_moe.py and collector/trtllm/collect_moe.py.
 bool is_group_limited(const MoeRow& row) {
-  if (row.shape.asked == AskedExperts::kLowLatency) return true;
+  if (row.shape.asked == RequestedExperts::kLowLatency) return true;
   const MoeShape& s = row.shape;
   const bool deepseek = s.hidden == 7168.0 && s.inter == 2048.0 && s.top_k == 8.0 && s.experts == 256.0;
   return deepseek && row.header.engine.starts_with("vllm-") && !is_older_draw(row.header.engine);
@@ -67,15 +67,15 @@ bool is_group_limited(const MoeRow& row) {
 
 /// The kernel that the engine was configured to use. Benchmarks of older releases call the Triton kernels (fused_moe)
 /// whatever the server chooses. vLLM's benchmark runs fp8 CUTLASS untuned, as before warm-up.
-AskedExperts asked_of(const MoeRow& row) {
+RequestedExperts asked_of(const MoeRow& row) {
   const std::string& name = row.header.kernel;
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
-  if (has("min_latency")) return AskedExperts::kLowLatency;
-  if (has("expertsmodular") && row.shape.weights == Dtype::kFp8Block) return AskedExperts::kModular;
-  if (has("marlin") && row.shape.weights == Dtype::kMxfp4) return AskedExperts::kMarlin;
-  if (has("fused_moe") && !has("flashinfer")) return AskedExperts::kTriton;
-  if (!has("flashinfer_cutlass") || row.shape.weights == Dtype::kFp8Block) return AskedExperts::kDefault;
-  return row.shape.weights == Dtype::kFp8 ? AskedExperts::kUntuned : AskedExperts::kCutlass;
+  if (has("min_latency")) return RequestedExperts::kLowLatency;
+  if (has("expertsmodular") && row.shape.weights == Dtype::kFp8Block) return RequestedExperts::kModular;
+  if (has("marlin") && row.shape.weights == Dtype::kMxfp4) return RequestedExperts::kMarlin;
+  if (has("fused_moe") && !has("flashinfer")) return RequestedExperts::kTriton;
+  if (!has("flashinfer_cutlass") || row.shape.weights == Dtype::kFp8Block) return RequestedExperts::kDefault;
+  return row.shape.weights == Dtype::kFp8 ? RequestedExperts::kUntuned : RequestedExperts::kCutlass;
 }
 
 /// A model's experts with one tp x ep split. A fold leaves them out together.

@@ -343,8 +343,8 @@ bool is_asked(const KernelRule& rule) {
 /// The first measured kernel that the rules allow. `lent` is set if the rules name another one before it or, if one was
 /// requested, if this is another kind.
 ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
-  const auto wish = static_cast<AskedExperts>(traits[Trait::kAsked]);
-  const bool asked = wish != AskedExperts::kDefault && wish != AskedExperts::kUntuned;
+  const auto wish = static_cast<RequestedExperts>(traits[Trait::kAsked]);
+  const bool asked = wish != RequestedExperts::kDefault && wish != RequestedExperts::kUntuned;
   const Kernel* named = nullptr;
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
@@ -366,11 +366,11 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
   CallTraits traits = traits_of(shape, *machine.gpu);
   const ExpertsChoice own = first_measured(traits, shape.weights, efficiency);
-  const bool untuned = shape.asked == AskedExperts::kUntuned;  // says nothing about tuned kernels, and vice versa
+  const bool untuned = shape.asked == RequestedExperts::kUntuned;  // says nothing about tuned kernels, and vice versa
   if (own.kernel != nullptr && !(own.lent && untuned)) return own;
   if (untuned) return {&named_experts(shape, *machine.gpu, efficiency.rules()), nullptr, false};
   MoeShape plain = shape;  // only the default kernel stands in for other formats
-  plain.asked = AskedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
+  plain.asked = RequestedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
   for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
     const double gap = element_bits(near) - element_bits(shape.weights);
     if (gap < 0.0 || (gap > 4.0 && near != Dtype::kBf16)) continue;
@@ -396,16 +396,16 @@ std::span<const std::string_view> expert_layout_names() {
   return kNames;
 }
 
-std::span<const std::string_view> asked_experts_names() {
+std::span<const std::string_view> requested_experts_names() {
   static constexpr std::array<std::string_view, 8> kNames{"default", "low_latency", "modular", "cutlass",
                                                           "marlin",  "untuned",     "triton",  "trtllm_gen"};
   return kNames;
 }
 
-AskedExperts parse_asked_experts(std::string_view name, const Mark& mark) {
-  const std::span<const std::string_view> names = asked_experts_names();
+RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark) {
+  const std::span<const std::string_view> names = requested_experts_names();
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<AskedExperts>(found - names.begin());
+  if (found != names.end()) return static_cast<RequestedExperts>(found - names.begin());
   throw ConfigError(mark,
                     unknown_name("kernel of experts", name, std::vector<std::string>(names.begin(), names.end())));
 }

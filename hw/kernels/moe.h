@@ -37,11 +37,11 @@ enum class ExpertLayout {
 std::span<const std::string_view> expert_layout_names();
 
 /// The expert kernel that an engine is configured to use where it has it.
-enum class AskedExperts { kDefault, kLowLatency, kModular, kCutlass, kMarlin, kUntuned, kTriton, kTrtllmGen };
+enum class RequestedExperts { kDefault, kLowLatency, kModular, kCutlass, kMarlin, kUntuned, kTriton, kTrtllmGen };
 /// default, low_latency, modular, cutlass, marlin, triton, trtllm_gen. "untuned" is measured by some benchmarks, but no
 /// engine serves with it.
-std::span<const std::string_view> asked_experts_names();
-AskedExperts parse_asked_experts(std::string_view name, const Mark& mark);
+std::span<const std::string_view> requested_experts_names();
+RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark);
 
 /// Routed experts of one layer on one GPU: grouped GEMMs gate+up and down.
 struct MoeShape {
@@ -57,7 +57,7 @@ struct MoeShape {
   Dtype activations = Dtype::kBf16;
   Scales weight_scales{};
   Routing routing;
-  AskedExperts asked = AskedExperts::kDefault;
+  RequestedExperts asked = RequestedExperts::kDefault;
   bool expanded = false;  ///< DeepGEMM in block fp8 on Blackwell: each choice is copied twice more (equations-moe.md)
 };
 /// Whether `expanded` has an effect for this shape and GPU.

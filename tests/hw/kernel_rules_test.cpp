@@ -36,7 +36,7 @@ std::string_view kernel_of(const KernelRules& rules, const GpuSpec& gpu) {
 GpuSpec gpu(const char* name) { return parse_gpu_spec(ConfigReader(load_named("hardware", name, {}), "a GPU")); }
 /// Which kernel a shipped engine runs.
 std::string_view shipped(const char* engine, const char* release, const GpuSpec& gpu, Dtype weights,
-                         AskedExperts asked = AskedExperts::kDefault) {
+                         RequestedExperts asked = RequestedExperts::kDefault) {
   CallTraits call(gpu);
   call[Trait::kWeights] = static_cast<double>(weights);
   call[Trait::kActivationBits] = element_bits(weights);
@@ -160,7 +160,7 @@ TEST_CASE("kernel rules: vLLM ran its experts by Triton before it preferred Flas
   CHECK(shipped("vllm", "0.11.1", h100, Dtype::kFp8) == "triton_experts");
   CHECK(shipped("vllm", "0.24.0", h100, Dtype::kFp8) == "cutlass_experts");
   // who asks gets it, whatever the release
-  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block, AskedExperts::kTrtllmGen) == "trtllm_gen_block_experts");
-  CHECK(shipped("vllm", "0.24.0", b200, Dtype::kFp8Block, AskedExperts::kTriton) == "triton_block_experts");
+  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block, RequestedExperts::kTrtllmGen) == "trtllm_gen_block_experts");
+  CHECK(shipped("vllm", "0.24.0", b200, Dtype::kFp8Block, RequestedExperts::kTriton) == "triton_block_experts");
   CHECK(shipped("sglang", "0.5.9", b200, Dtype::kFp8Block) == shipped("vllm", "", b200, Dtype::kFp8Block));
 }

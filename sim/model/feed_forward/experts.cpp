@@ -148,7 +148,7 @@ MoeShape ExpertModel::shape(const OperatorContext& context, const BlockTokens& r
   if (element_bits(p.expert_weights) < 16.0) shape.weight_scales = p.weight_scales;
   shape.routing = context.routing;
   shape.routing.redundant = sharding.expert_copies();
-  shape.expanded = context.expanded_experts && context.moe_kernel == AskedExperts::kDefault;
+  shape.expanded = context.expanded_experts && context.moe_kernel == RequestedExperts::kDefault;
   return shape;
 }
 

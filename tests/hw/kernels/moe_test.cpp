@@ -238,7 +238,7 @@ TEST_CASE("moe: of the kernels that the rules name, the first that was measured 
   shape.weights = shape.activations = Dtype::kFp8;  // not measured: the 16-bit kernel's constants
   CHECK(launch_us(choice(shape)) < 50);
   CHECK(choice(shape).lent);
-  shape.asked = AskedExperts::kLowLatency;  // which TensorRT-LLM has for two formats
+  shape.asked = RequestedExperts::kLowLatency;  // which TensorRT-LLM has for two formats
   shape.weights = shape.activations = Dtype::kBf16;
   CHECK(choice(shape).kernel->name() == "cutlass_experts");
   CHECK(choice(shape).lent);
@@ -259,10 +259,10 @@ TEST_CASE("moe: a kernel that stands in for the one that runs is as uncertain as
   CHECK(choice().kernel->name() == "trtllm_gen_fp8_experts");  // Hopper runs CUTLASS
   CHECK(choice().lent);
   CHECK(unexplained() == doctest::Approx(std::hypot(choice().constants->record->discrepancy, 0.5)));
-  shape.asked = AskedExperts::kUntuned;  // what ran before it was tuned
+  shape.asked = RequestedExperts::kUntuned;  // what ran before it was tuned
   CHECK(choice().kernel->name() == "cutlass_untuned_experts");
   CHECK(choice().constants == nullptr);
-  shape.asked = AskedExperts::kDefault;
+  shape.asked = RequestedExperts::kDefault;
   efficiency.put_block(cutlass_experts(), Dtype::kFp8, cutlass_experts().defaults());
   CHECK(choice().kernel->name() == "cutlass_experts");
   CHECK_FALSE(choice().lent);
