@@ -13,7 +13,7 @@ struct FieldReport {
   double value = 0, standard_error = 0;
   FieldState state = FieldState::kFitted;
   /// Whether the rows determined it. Else it is assumed, or inherited from another block.
-  bool told() const { return state == FieldState::kFitted || state == FieldState::kAtBound; }
+  bool is_determined() const { return state == FieldState::kFitted || state == FieldState::kAtBound; }
 };
 
 }  // namespace roofcast::calibrate

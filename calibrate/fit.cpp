@@ -502,7 +502,7 @@ FitRecord make_record(const FitOptions& options, const Solution& solution, const
   record.mape = own.mape;
   record.discrepancy = scatter;
   for (const FieldReport& field : solution.reports)
-    record.standard_errors.push_back(field.told() ? field.standard_error : 0.0);
+    record.standard_errors.push_back(field.is_determined() ? field.standard_error : 0.0);
   return record;
 }
 
