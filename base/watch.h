@@ -23,12 +23,12 @@ class Stopped : public std::exception {
 Watch* current_watch();
 
 /// Sets this thread's watch until the end of the scope. Parallel loops pass it on to their threads.
-class Watched {
+class WatchScope {
  public:
-  explicit Watched(Watch* watch);
-  ~Watched();
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
+  explicit WatchScope(Watch* watch);
+  ~WatchScope();
+  WatchScope(const WatchScope&) = delete;
+  WatchScope& operator=(const WatchScope&) = delete;
 
  private:
   Watch* before_;

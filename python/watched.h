@@ -54,7 +54,7 @@ auto run_watched(const py::object& progress, const std::function<Done(const Watc
   {
     const py::gil_scoped_release release;
     std::thread worker([&] {
-      const Watched watched(&watch);
+      const WatchScope watched(&watch);
       try {
         result.emplace(work());
       } catch (...) {
