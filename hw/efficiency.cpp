@@ -22,12 +22,12 @@ namespace {
 constexpr int kLongestChain = 4;  ///< of GPUs that take constants from each other; stops at a circle
 
 /// Records what the blocks of one map inherit, if requested.
-struct AskedMap {
+struct RecordedMap {
   std::string_view whose;  ///< the map
   BlocksBeneath beneath;
 };
 
-CalibratedGpu load(const ConfigTree& tree, const std::string& kernels, int chain, AskedMap* record);
+CalibratedGpu load(const ConfigTree& tree, const std::string& kernels, int chain, RecordedMap* record);
 
 /// Another GPU whose constants partly apply to this one.
 CalibratedGpu load_source(const std::string& name, const Mark& mark, const std::string& kernels, int chain) {
@@ -118,7 +118,7 @@ std::vector<const KernelRules*> bases_of(const KernelRules& rules) {
 /// by all sets, those of another GPU. If there are none, those of an unrelated set apply, else priors. The file of an
 /// unrelated set is read only when needed, to keep start-up fast.
 Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std::string& kernels, int chain,
-                           AskedMap* record) {
+                           RecordedMap* record) {
   const Stated stated = read_stated(tree, gpu);
   const std::shared_ptr<const KernelRules> rules = kernel_rules(kernels);
   const std::vector<const KernelRules*> bases = bases_of(*rules);
@@ -157,7 +157,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
   return read_over(Efficiency(rules));
 }
 
-CalibratedGpu load(const ConfigTree& document, const std::string& kernels, int chain, AskedMap* record) {
+CalibratedGpu load(const ConfigTree& document, const std::string& kernels, int chain, RecordedMap* record) {
   const ConfigTree tree = with_sibling(document);
   CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(kernels)};
   const ConfigTree* efficiency = tree->find("efficiency");
@@ -230,7 +230,7 @@ CalibratedGpu load_gpu(const ConfigTree& tree, const std::string& kernels) {
 }
 
 BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels, std::string_view whose) {
-  AskedMap record{whose, {}};
+  RecordedMap record{whose, {}};
   load(gpu, kernels, 0, &record);
   std::erase_if(record.beneath, [](const auto& block) { return !block.second; });
   return std::move(record.beneath);
