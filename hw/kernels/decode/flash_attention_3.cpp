@@ -44,10 +44,10 @@ std::span<const Parameter<Constants>> Constants::fields() {
 }
 
 /// The splits of a context, and the keys of one of them.
-struct Cut {
+struct ContextSplit {
   double splits, rows;  ///< rows: keys that the longest split reads
 };
-Cut cut_of(double context, double visible, double keys, double share, bool captured, bool has_window) {
+ContextSplit split_of(double context, double visible, double keys, double share, bool captured, bool has_window) {
   const double all = ceil_div(context, keys);
   const double blocks = all - std::floor((context - visible) / keys);
   const double splits = captured ? std::min({blocks, ceil_div(all, share), 32.0}) : 1.0;
@@ -77,8 +77,8 @@ class FlashAttention3 final : public DecodeKernelOf<Constants> {
     const double keys = c.fp8 ? (d > 192 ? 128 : 160) : d <= 128 ? 128 : d <= 192 ? 96 : 64;
     const double share = std::ceil(1.1 * c.units * ceil_div(c.context, keys) / sms);
     const bool captured = c.batch <= 512;
-    const Cut mean = cut_of(c.context, c.visible, keys, share, captured, c.has_window);
-    const Cut longest = cut_of(c.longest, c.longest_visible, keys, share, captured, c.has_window);
+    const ContextSplit mean = split_of(c.context, c.visible, keys, share, captured, c.has_window);
+    const ContextSplit longest = split_of(c.longest, c.longest_visible, keys, share, captured, c.has_window);
     const double tiles = c.units * ceil_div(c.rows, tile_rows), waves = ceil_div(tiles * mean.splits, sms);
     const double started = captured && d > 256 ? ceil_div(tiles * 32, sms) : waves;
     Seconds row = Flops(2 * tile_rows * c.dims) / (chip.per_sm() * p.compute_fraction);

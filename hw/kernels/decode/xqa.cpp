@@ -45,7 +45,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
 /// fitted time per split (`split_ns`) is effectively a time per key: with it, keys take as long as their bytes do. On
 /// other GPUs there are many times as many splits (TensorRT-LLM before 1.1), and merging one takes almost no time on an
 /// A100.
-void follow_cuts(Constants& p, const GpuSpec& from, const GpuSpec& to) {
+void follow_splits(Constants& p, const GpuSpec& from, const GpuSpec& to) {
   constexpr double kKeysPerCut = 16.0;
   if (from.architecture != Architecture::kHopper || to.architecture == Architecture::kHopper) return;
   const double row_ns = p.row_ns + p.split_ns / kKeysPerCut;
@@ -109,7 +109,7 @@ class Xqa final : public DecodeKernelOf<Constants> {
   DecodeTime time_with(const DecodeCall& c, const Constants& p, const Chip& chip) const override {
     return time_of(c, p, chip, {.idle = 0.6, .limited = chip.architecture == Architecture::kHopper, .pairs = false});
   }
-  void follow(Constants& p, const CarryOverCase& to) const override { follow_cuts(p, to.from, to.to); }
+  void follow(Constants& p, const CarryOverCase& to) const override { follow_splits(p, to.from, to.to); }
 };
 
 /// fp8 caches without wgmma: one block reads its whole context, as the times of an L40S show (1 x 16384 tokens of 3
