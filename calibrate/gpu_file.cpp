@@ -51,7 +51,7 @@ bool same_beneath(const std::string& block, const std::string& field, double val
   });
 }
 
-/// {launch_us: ..., fit: {provenance, source, rows, mape, discrepancy, ...}}
+/// {launch_us: ..., fit: {standing, source, rows, mape, discrepancy, ...}}
 ConfigTree constants_tree(const FittedConstants& constants, std::span<const BlocksBeneath> beneath) {
   std::vector<ConfigNode::Entry> entries;
   for (const auto& [name, value] : constants.values) {

@@ -80,7 +80,7 @@ struct Fitted {
 
 FitRecord read_fit_record(ConfigReader& in, std::span<const std::string_view> parameter_names);
 
-/// {parameter: value, ..., fit: {provenance, source, rows, mape, discrepancy, discrepancy_elsewhere, standard_errors}}
+/// {parameter: value, ..., fit: {standing, source, rows, mape, discrepancy, discrepancy_elsewhere, standard_errors}}
 template <class P>
 Fitted<P> read_fitted(ConfigReader in) {
   Fitted<P> fitted;
