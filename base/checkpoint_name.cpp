@@ -27,7 +27,7 @@ std::vector<ConfigTree> rows_of(std::string_view list, const Mark& mark) {
   return ConfigReader(load_document("checkpoints", "formats", mark), "formats of checkpoints").list(list);
 }
 
-constexpr std::string_view kAssumed = "the formats are those that checkpoints named '";
+constexpr std::string_view kAssumed = "the formats are assumed to be those of checkpoints named '";
 
 }  // namespace
 
@@ -43,8 +43,7 @@ bool has_block_fp8(std::string_view model_type) {
 }
 
 std::string assumed_formats(std::string_view format) {
-  return fmt::format("{}{}' have; where its config.json leaves more layers in 16 bit, name that file", kAssumed,
-                     format);
+  return fmt::format("{}{}'; if its config.json keeps more layers in 16 bit, name that file", kAssumed, format);
 }
 
 bool are_assumed_formats(std::string_view assumption) { return assumption.starts_with(kAssumed); }

@@ -192,17 +192,17 @@ std::string instead_of_repository(const std::string& id) {
   }
   const std::string nearest = nearest_name(lower(id), ids);
   return fmt::format(
-      "; of a Hugging Face repository that is not shipped, download its config.json and name that file{}",
+      "; for a Hugging Face repository that is not shipped, download its config.json and name that file{}",
       nearest.empty() ? "" : fmt::format(" (nearest of those shipped: {})", nearest));
 }
 
-/// Advice where a count is written before the name of a GPU, such as 4xH100: "; for 4 of them ...".
+/// Advice where a count is written before the name of a GPU, such as 4xH100: "; for 4 GPUs ...".
 std::string instead_of_several(std::string_view kind, const std::string& name) {
   const std::size_t x = std::min(name.find_first_not_of("0123456789"), name.size());
   if (kind != "hardware" || x == 0 || x == name.size() || (name[x] != 'x' && name[x] != 'X')) return "";
   const std::string gpu = shipped_name(kind, name.substr(x + 1));
   return gpu.empty() ? ""
-                     : fmt::format("; for {} of them write {}, and --tp {}", name.substr(0, x), gpu, name.substr(0, x));
+                     : fmt::format("; for {} GPUs write {} and --tp {}", name.substr(0, x), gpu, name.substr(0, x));
 }
 
 /// The path itself; for the folder of a model, its config.json.
@@ -257,7 +257,7 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
   std::string message = unknown_name(word_for(kind), name_or_path, names) + instead_of_several(kind, name_or_path);
   if (names.empty()) message = fmt::format("unknown {} '{}': {}", word_for(kind), name_or_path, no_specs(kind));
   if (kind == "models" && is_readable_file(name_or_path + "/config.json"))
-    message += fmt::format("; for the folder here write './{}'", name_or_path);
+    message += fmt::format("; for the folder of that name write './{}'", name_or_path);
   throw ConfigError(origin, message);
 }
 
@@ -319,7 +319,8 @@ NameAndVersion followed(std::string_view kind, NameAndVersion asked, const Mark&
   const ConfigTree* other = document->find("same_as");
   if (other == nullptr || !*other) return asked;
   if (!asked.version.empty())
-    throw ConfigError(origin, fmt::format("'{}' is {}: it takes no version", asked.name, (*other)->scalar));
+    throw ConfigError(origin,
+                      fmt::format("'{}' is another name of {}: leave the version out", asked.name, (*other)->scalar));
   return split_version((*other)->scalar);
 }
 
@@ -328,7 +329,7 @@ ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, cons
   const ConfigTree document = load_document(kind, found.name, origin);
   if (!has_releases(document)) {
     if (!found.version.empty())
-      throw ConfigError(origin, fmt::format("releases of {} '{}' are not known: leave '@{}' out", word_for(kind),
+      throw ConfigError(origin, fmt::format("releases of {} '{}' are unknown: leave '@{}' out", word_for(kind),
                                             found.name, found.version));
     return document;
   }

@@ -99,7 +99,7 @@ ConfigTree with_assignment(const ConfigTree& tree, std::string_view assignment, 
   const std::string_view key = trim(assignment.substr(0, equals));
   const std::string_view text = trim(assignment.substr(equals + 1));
   if (text.empty()) {
-    throw ConfigError(Mark{origin}, fmt::format("'{}' has no value; '{}=null' takes one away", key, key));
+    throw ConfigError(Mark{origin}, fmt::format("'{}' has no value; '{}=null' removes a value", key, key));
   }
   return with_value(tree, key, parse_config_value(text, origin), origin);
 }

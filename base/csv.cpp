@@ -124,7 +124,7 @@ CsvTable CsvTable::of_rows(const std::string& path, std::vector<std::string> col
   table.other_format_ = true;
   table.text_ = std::make_shared<std::string>();
   for (const std::vector<std::string>& row : rows) {
-    SIM_CHECK(row.size() == table.columns_.size(), "a row as wide as the header");
+    SIM_CHECK(row.size() == table.columns_.size(), "a row must be as wide as the header");
     for (const std::string& field : row) *table.text_ += field;
   }
   std::size_t at = 0;

@@ -115,7 +115,8 @@ void check_own(std::string_view kind, const ConfigTree& document, const ConfigTr
     const std::string with_value = key + ": " + (entry.value ? entry.value->scalar : "");
     for (const auto& [setting, whose] : foreign) {
       if (setting == key || setting == with_value)
-        throw ConfigError(mark_of(entry), fmt::format("{} has no '{}': it is {}'s", name_of(document), setting, whose));
+        throw ConfigError(mark_of(entry),
+                          fmt::format("{} has no '{}': it is a setting of {}", name_of(document), setting, whose));
     }
   });
 }

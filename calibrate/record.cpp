@@ -48,7 +48,7 @@ class Line {
   }
   std::string text(const char* key) const {
     const Json& value = at(key);
-    if (!value.is_string()) fail(fmt::format("'{}' must be a text", key));
+    if (!value.is_string()) fail(fmt::format("'{}' must be text", key));
     return value.get<std::string>();
   }
   double number(const char* key, double low) const {
@@ -125,7 +125,7 @@ Point read_point(const Line& line) {
     } else if (value.is_number_integer() && value.get<double>() >= 0 && value.get<double>() < 9e15) {
       point.shape.emplace_back(name, value.get<std::int64_t>());
     } else {
-      line.fail(fmt::format("'shape.{}' must be a whole number or a word, got {}", name, value.dump()));
+      line.fail(fmt::format("'shape.{}' must be a whole number or text, got {}", name, value.dump()));
     }
   }
   check_shape(line, point);

@@ -235,7 +235,7 @@ std::span<const Parameter<NcclParameters>> NcclParameters::fields() {
   using enum Transfer;
   static constexpr std::array<Parameter<P>, 14> fields{{
       {"launch_us", &P::launch_us, 0.5, 40.0, kCycles, "launch, protocol LL"},
-      {"step_us", &P::step_us, 0.0, 10.0, kCycles, "each step, protocol LL"},
+      {"step_us", &P::step_us, 0.0, 10.0, kCycles, "time per step, protocol LL"},
       {"ll_fraction", &P::ll_fraction, 0.005, 1.0, kKept, "share of the link, protocol LL"},
       {"ll128_us", &P::ll128_us, 0.0, 40.0, kCycles, "additional start time, LL128"},
       {"ll128_step_us", &P::ll128_step_us, 0.0, 10.0, kCycles, "additional time per step, LL128"},

@@ -43,7 +43,7 @@ class BlocksReader {
       for (const ConfigNode::Entry& entry : formats->whole()->entries) {
         const Dtype dtype = parse_dtype(entry.key, entry.key_mark);
         bool& again = met[static_cast<std::size_t>(dtype)];
-        if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' names a format twice");
+        if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' repeats a format");
         again = true;
         read_block(*kernel, dtype, entry, 0);
       }
@@ -130,7 +130,7 @@ Efficiency read_blocks(ConfigReader in, Efficiency efficiency, BlocksBeneath* re
 ConfigTree constants_map(const ConfigTree& value) {
   if (value->kind == ConfigNode::Kind::kMap) return value;
   if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {
-    throw ConfigError(value->mark, "must name a file of constants, or hold them");
+    throw ConfigError(value->mark, "must be a map of constants, or the name of a file with them");
   }
   const std::filesystem::path folder = std::filesystem::path(value->mark.path.str()).parent_path();
   const std::filesystem::path path = (folder.empty() ? "." : folder) / value->scalar;

@@ -57,7 +57,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   out.shared = in.tree("shared");
   out.pooled = in.has("pooled_with");
   if (out.pooled && in.has("carried_over_from"))
-    in.fail("pooled_with", "cannot be combined with 'carried_over_from': the GPU is measured, or it is not");
+    in.fail("pooled_with", "cannot be combined with 'carried_over_from': a GPU is either measured or not");
   const char* key = out.pooled ? "pooled_with" : "carried_over_from";
   out.source = in.text(key, "");
   out.source_mark = in.mark_of(key);
@@ -128,7 +128,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
       std::any_of(stated.of_sets.begin(), stated.of_sets.end(), [](const auto& set) { return set.second; });
   if (by_roofline(gpu.architecture) && (any || stated.shared || !stated.source.empty()))
     throw ConfigError(tree->mark,
-                      "an architecture priced by its roofline, such as 'generic', has no kernels and takes "
+                      "an architecture priced by a roofline, such as 'generic', has no kernels and takes "
                       "no constants: leave 'efficiency' out");
   const auto read_over = [&](Efficiency mine) {
     const auto read = [&](const ConfigTree& map, std::string_view whose) {

@@ -51,7 +51,7 @@ void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
   const bool linked = node.fabric_bandwidth.base() > 0.0;
   node.fabric_domain = static_cast<int>(in.integer(domain, linked ? node.gpus_per_node : 1, Range{1, 1 << 20}));
   if (node.fabric_domain > 1 && !linked) in.fail(domain, fmt::format("above 1 needs a '{}'", bandwidth));
-  if (given && node.fabric == Fabric::kPcie && linked) in.fail(bandwidth, "PCIe has 'pcie_bandwidth' alone");
+  if (given && node.fabric == Fabric::kPcie && linked) in.fail(bandwidth, "PCIe has only 'pcie_bandwidth'");
   if (!given && linked) {
     node.fabric = units == MatrixUnits::kMfma               ? Fabric::kXgmiMesh
                   : !nvidia                                 ? Fabric::kMesh
@@ -214,7 +214,7 @@ ConfigTree with_sibling(const ConfigTree& document, int depth) {
   const ConfigTree* like = document->find("like");
   if (like == nullptr || !*like || (*like)->kind == ConfigNode::Kind::kNull) return document;
   if ((*like)->kind != ConfigNode::Kind::kScalar) throw ConfigError((*like)->mark, "'like' must name a GPU");
-  if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs are like each other in a circle");
+  if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs name each other in 'like' in a circle");
   const std::string name = beside_its_file((*like)->scalar, (*like)->mark);
   const ConfigTree sibling = with_sibling(load_named("hardware", name, (*like)->mark), depth + 1);
   const ConfigTree own = without(document, {"like"});

@@ -158,7 +158,7 @@ KernelRules::KernelRules(const ConfigTree& document, std::string set, std::strin
     throw ConfigError(in.mark(),
                       fmt::format("'{}' is a key of a GPU's 'efficiency': give the set another name", name_));
   if (in.text("name", name_) != name_)
-    in.fail("name", fmt::format("must be the name of the file, '{}', or left out", name_));
+    in.fail("name", fmt::format("must be '{}', the name of the file, or left out", name_));
   const std::string extended = in.text("extends", "");
   if (!extended.empty()) {
     if (chain >= kLongestChain) in.fail("extends", "sets of kernels extend each other in a circle");

@@ -38,7 +38,7 @@ std::string_view name_of(Transfer transfer) {
     case Transfer::kCycles:
       return "cycles";
     case Transfer::kLaunch:
-      return "cycles beside a gap between graphs";
+      return "cycles, except for the gap between graphs";
     case Transfer::kHost:
       return "host";
     case Transfer::kMemoryShare:

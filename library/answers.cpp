@@ -77,7 +77,7 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   if (question.context > 0) request.context = question.context;
   request.media = usual_media(deployment.model);
   request.prompt_tokens += media_tokens(request.media);
-  if (scenario.serving.disaggregation) throw ConfigError("disaggregation: simulate() knows it, estimate() does not");
+  if (scenario.serving.disaggregation) throw ConfigError("disaggregation: supported by simulate(), not by estimate()");
   Estimate e = estimate(scenario.deployment, request);
   e.steady = steady_load(scenario.deployment, request);
   Answer answer{.json = reports::estimate_json(e, deployment), .notes = notes_of(tree, scenario)};

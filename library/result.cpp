@@ -75,7 +75,7 @@ Seconds Result::time(std::string_view key) const {
 Bytes Result::bytes(std::string_view key) const {
   const std::string name = last_part(key);
   if (name.find("bytes") == std::string::npos || name.ends_with("_per_s"))
-    throw Error(fmt::format("{}: is not in bytes", key));
+    throw Error(fmt::format("{}: is not a number of bytes", key));
   return {number(key)};
 }
 

@@ -72,7 +72,7 @@ Seconds Event::since(const Event& start) const {
 void Graph::finish(cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(stream, &graph), "ending a graph");
-  if (!graph) throw Failed("CUDA: ending a graph: it is empty");
+  if (!graph) throw Failed("CUDA: ending a graph: the graph is empty");
   const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
   (void)cudaGraphDestroy(graph);
   if (status != cudaSuccess) executable_ = nullptr;

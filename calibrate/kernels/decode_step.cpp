@@ -44,7 +44,7 @@ class DecodeStep final : public CudaCase {
     leave_warm();  // gigabytes of weights flush L2
   }
   std::string kernel() const override {
-    return fmt::format("{} of {} layers with weights of their own", kDistinct, kLayers);
+    return fmt::format("{} of {} layers with their own weights", kDistinct, kLayers);
   }
 
   /// Each kernel is checked as a point of its own. Here, every logit must be a number, and sampled logits must be the

@@ -112,7 +112,7 @@ class CopyCase final : public CudaCase {
     cuda::check(cudaMemcpy(device_.as<void>(), host(), size_, cudaMemcpyHostToDevice), "copying");
     std::memset(host(), 0, size_);
     cuda::check(cudaMemcpy(host(), device_.as<void>(), size_, cudaMemcpyDeviceToHost), "copying");
-    return std::memcmp(host(), want.data(), size_) == 0 ? "" : "the copy came back changed";
+    return std::memcmp(host(), want.data(), size_) == 0 ? "" : "the copied data differ";
   }
   Seconds time(int repeats) override {
     const Seconds start = host_now();

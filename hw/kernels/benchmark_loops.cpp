@@ -30,12 +30,13 @@ constexpr std::array<Parameter<P>, 4> kQuantizationFields{{
 }};
 template <class P>
 constexpr std::array<Parameter<P>, 4> kHostFields{{
-    {"host_floor_us", &P::host_floor_us, 0.0, 400.0, Transfer::kHost, "the host's pace, other kernels"},
-    {"host_floor_deep_gemm_us", &P::host_floor_deep_gemm_us, 0.0, 400.0, Transfer::kHost, "the host's pace, DeepGEMM"},
+    {"host_floor_us", &P::host_floor_us, 0.0, 400.0, Transfer::kHost, "minimum host time, other kernels"},
+    {"host_floor_deep_gemm_us", &P::host_floor_deep_gemm_us, 0.0, 400.0, Transfer::kHost,
+     "minimum host time, DeepGEMM"},
     {"host_odd_rows_us", &P::host_odd_rows_us, 0.0, 100.0, Transfer::kHost,
      "additional time for DeepGEMM if m is not a multiple of 4 and scales are copied to align them"},
     {"host_floor_flash_infer_us", &P::host_floor_flash_infer_us, 0.0, 400.0, Transfer::kHost,
-     "the host's pace, FlashInfer"},
+     "minimum host time, FlashInfer"},
 }};
 
 struct Plain : GemmLoopParameters {
@@ -136,7 +137,8 @@ constexpr std::array<Parameter<P>, 2> kCacheFields{{
 }};
 template <class P>
 constexpr std::array<Parameter<P>, 2> kEagerFields{{
-    {"eager_device_us", &P::eager_device_us, 0.0, 120.0, Transfer::kHost, "gaps between kernels of an eager call"},
+    {"eager_device_us", &P::eager_device_us, 0.0, 120.0, Transfer::kHost,
+     "gaps between kernels of a call without a CUDA graph"},
     {"eager_host_us", &P::eager_host_us, 0.0, 500.0, Transfer::kHost, "host time of such a call, a lower bound"},
 }};
 
@@ -172,7 +174,7 @@ std::span<const Parameter<CacheLoop>> CacheLoop::fields() {
                                     "share of the cache that repeats other pages (TensorRT-LLM before Hopper)", true}}},
       kCacheFields<P>,
       std::array<Parameter<P>, 1>{{{"l2_cliff", &P::l2_cliff, 0.5, 10.0, Transfer::kKept,
-                                    "how fast that share is lost as the cache outgrows it"}}});
+                                    "how fast l2_share falls as the cache outgrows it"}}});
   return kFields;
 }
 std::span<const Parameter<EagerLoop>> EagerLoop::fields() { return kEagerFields<EagerLoop>; }
@@ -204,7 +206,8 @@ std::vector<const Kernel*> attention_loops(std::span<const Kernel* const> kernel
     for (const Kernel* lender : kernel->facts().lenders) {
       if (lender == nullptr || !has_attention_loop(*lender)) continue;
       const auto found = known.find(lender);
-      SIM_CHECK(found != known.end(), "a kernel that lends constants is listed before those it lends to");
+      SIM_CHECK(found != known.end(),
+                "a kernel that lends constants must be listed before the kernels that borrow them");
       lenders.at(count++) = found->second.get();
     }
     auto& loop = known[kernel];

@@ -256,7 +256,7 @@ TEST_CASE("with_assignment: errors name the flag") {
     return message_of([&] { with_assignment(base, text, "--set"); });
   };
   CHECK(refuse("a.b") == "--set: must be KEY=VALUE, got 'a.b'");
-  CHECK(refuse("a=") == "--set: 'a' has no value; 'a=null' takes one away");
+  CHECK(refuse("a=") == "--set: 'a' has no value; 'a=null' removes a value");
   CHECK(refuse("=1") == "--set: '' is not a key such as 'parallelism.tp'");
   CHECK(refuse("a..b=1") == "--set: 'a..b' is not a key such as 'parallelism.tp'");
   CHECK(refuse("l.2=1") == "--set: 'l' is a list of 2, which has no element '2' (counted from 0)");

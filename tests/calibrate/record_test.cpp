@@ -121,7 +121,7 @@ TEST_CASE("record: every fault is named with its line") {
   CHECK(fault_of(replaced(line, "\"bf16\"", "\"bf17\"")).find("unknown number format 'bf17'; nearest is 'bf16'") !=
         std::string::npos);
   CHECK(fault_of(replaced(line, "\"m\":1", "\"m\":1.5")) ==
-        "m.jsonl:1: 'shape.m' must be a whole number or a word, got 1.5");
+        "m.jsonl:1: 'shape.m' must be a whole number or text, got 1.5");
   CHECK(fault_of(replaced(line, "\"m\":1,", "")) == "m.jsonl:1: a measured gemm has 'shape.m', a number of at least 1");
   CHECK(fault_of(replaced(line, "\"op\":\"gemm\"", "\"op\":\"gem\"")).find("nearest is 'gemm'") != std::string::npos);
   CHECK(fault_of(replaced(line, "\"stop\":\"converged\"", "\"stop\":\"bored\"")) ==

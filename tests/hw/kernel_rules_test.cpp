@@ -93,7 +93,7 @@ TEST_CASE("kernel rules: a set has the name of its file, which is no other key o
     CHECK_THROWS_WITH_AS(KernelRules(parse_config_text(text, "mine.yaml"), set), why, ConfigError);
   };
   refused("name: vllm\nextends: vllm\n", "mine",
-          "mine.yaml:1:7: 'name': must be the name of the file, 'mine', or left out");
+          "mine.yaml:1:7: 'name': must be 'mine', the name of the file, or left out");
   CHECK(KernelRules(parse_config_text("extends: vllm\n", "mine.yaml"), "mine").name() == "mine");
   refused("extends: vllm\n", "shared",
           "mine.yaml:1:1: 'shared' is a key of a GPU's 'efficiency': give the set another name");

@@ -26,7 +26,7 @@ const ExpertsKernel& deep_gemm_experts() {
 }
 const ExpertsKernel& deep_gemm_masked_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, behind DeepEP's low-latency mode"),
+      experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, after DeepEP's low-latency mode"),
       {kTuned, 64, 128, 1.0, kPlaced});
   return kernel;
 }

@@ -41,7 +41,7 @@ std::span<const Parameter<Shipped>> Shipped::fields() {
           {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0, Transfer::kKept,
            "share of the bandwidth if tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
           {"memory_step_us", &P::memory_step_us, 0.0, 4.0, Transfer::kKept,
-           "latency of one step of the inner dimension (the same tiles)"},
+           "latency of one step of the inner dimension (vLLM's default tiles on Ampere)"},
       }});
   return kFields;
 }

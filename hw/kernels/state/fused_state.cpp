@@ -15,7 +15,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
   static constexpr auto kFields = joined(
       kStateLaunchField<P>,
       std::array<Parameter<P>, 2>{{
-          {"start_us", &P::start_us, 0.0, 60.0, Transfer::kCycles, "a block's start, one (sequence, head) a block"},
+          {"start_us", &P::start_us, 0.0, 60.0, Transfer::kCycles, "start of a block; one block per (sequence, head)"},
           {"chunk_us", &P::chunk_us, 0.0, 20.0, Transfer::kCycles,
            "time per chunk of 64 tokens in a block, one after another"},
       }},

@@ -16,7 +16,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
       joined(kConvolutionLaunchField<P>,
              std::array<Parameter<P>, 3>{{
                  {"strip_start_us", &P::strip_start_us, 0.0, 10.0, Transfer::kCycles,
-                  "a block's start, one (sequence, channel) a block"},
+                  "start of a block; one block per (sequence, channel)"},
                  {"strip_us", &P::strip_us, 0.0, 10.0, Transfer::kCycles,
                   "time per strip of 512 tokens in a block, one after another"},
                  {"strips_per_sm", &P::strips_per_sm, 1.0, 64.0, Transfer::kKept, "concurrent blocks per SM"},
