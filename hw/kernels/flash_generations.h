@@ -31,8 +31,8 @@ std::optional<std::string_view> cannot_run(const FlashGeneration& generation, co
 ///   softmax    one exponential, and four fp32 operations: scale and subtract, maximum, sum, conversion
 ///   rescaling  r d_v / B fp32 operations
 ///   sums       8 w d_v / B bytes through shared memory, 128 per clock: w partial outputs written and read
-/// These add up; where softmax is hidden, the GEMMs overlap with the rest. Flash 1 moves q (16 bit), and twice the
-/// output and its statistics (fp32), once for each block of keys that a query sees. Sources: FlashAttention
+/// These add up; where softmax is hidden, the GEMMs overlap with the rest. Flash 1 moves q (16 bit), the output
+/// (fp32, twice) and its statistics (fp32) for each block of keys that a query sees. Sources: FlashAttention
 /// (arXiv:2205.14135, algorithm 1), FlashAttention-2 (arXiv:2307.08691, sections 3.1 to 3.3), FlashAttention-3
 /// (arXiv:2407.08608, section 3).
 Cost generation_prefill(const FlashGeneration& generation, const PrefillShape& shape, const AttentionHeads& heads,

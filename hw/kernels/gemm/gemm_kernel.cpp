@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
 
-/// Matrix units that run at 1 / factor of their rate need operands at that lower rate, which L2 feeds more easily.
+/// Matrix units at `factor` (at most 1) of their former rate. They also need operands at that lower rate only, while L2
+/// delivers as before.
 void slow_matrix_units(GemmParameters& p, double factor) {
   p.compute_efficiency *= factor;
   p.tile_intensity *= factor;

@@ -104,8 +104,8 @@ Seconds again_from_dram(const Problem& x, const GemmTile& tile, double down, dou
   return (swept - held) * (sweeps - 1.0) / (x.gpu.memory_bandwidth * x.p.bandwidth_efficiency);
 }
 
-/// Additional time per k-step of tiles with rows beyond the matrix. TMA fills missing rows at no less than about
-/// kEmptyStep per step if all SMs do so, and in half of that time with about 30 empty rows of 128.
+/// Additional time per k-step of tiles with rows beyond the matrix. TMA needs at least about
+/// kEmptyStep per step to fill missing rows if all SMs do so, and half of that for about 30 empty rows of 128.
 Seconds stalled(Seconds step, double empty_rows, double blocks_per_sm) {
   return overlap(step, kEmptyStep * std::min(1.0, blocks_per_sm) * (1.0 - std::exp(-empty_rows / kEmptyRows)));
 }
