@@ -10,10 +10,10 @@ usage() {
 usage: ./run.sh [--budget 3min] [--out FOLDER] [--gpu NAME|FILE.yaml] [--device N] [--only OP,...] [--backend cuda|cpu]
   --budget   time for measuring: under 2min the coarse grid, under 6min the default one, else the fine one
   --out      FOLDER for measurements.jsonl, gpu.yaml, fit.txt, show.txt, validate.txt, estimate.txt, plots/, log.txt
-             (default: results); a second run into it measures what is missing
-  --gpu      whose datasheet is meant (default: the shipped GPU with these SMs and this memory)
+             (default: results); a second run with it measures the missing points
+  --gpu      GPU whose datasheet applies (default: the shipped GPU with the same SMs and memory)
   --device   N: CUDA device number
-  --only     these operators alone: stream, launch, copy, tensor_rate, gemm, attention_decode, ...
+  --only     measure only these operators: stream, launch, copy, tensor_rate, gemm, attention_decode, ...
 TEXT
 }
 fail() {
