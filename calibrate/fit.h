@@ -78,9 +78,8 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
                const FitOptions& options, bool statistics);
 /// Empty if there are enough rows for a fit, else the reason.
 std::string few_rows(std::size_t rows, const FitOptions& options);
-/// The fold of each row, from its group. The largest group comes first, and each group goes to the fold with the fewest
-/// rows so far, so that a few large groups are left out one by one. Groups of equal size are ordered by a hash, which
-/// separates neighbours.
+/// The fold of each row. Groups go to the fold with the fewest rows so far, largest first, so that a few large groups
+/// are left out one by one. Groups of equal size are ordered by a hash, which separates neighbours.
 std::vector<int> folds_of(std::span<const std::uint64_t> groups, int folds);
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter);
 
@@ -114,12 +113,10 @@ std::vector<double> values_of(const P& constants) {
   return values;
 }
 
-/// Whether there are fewer than three rows per free constant, or 20 in all, so that the priors decide more than the
-/// rows.
+/// Whether the priors decide more than the rows: fewer than three rows per free constant, or 20 in all.
 bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields);
 
-/// The block "KERNEL.FORMAT" of `options.kept` (throws ConfigError if missing), or of `options.beneath` (null if
-/// missing).
+/// The block "KERNEL.FORMAT" of `options.kept` (throws ConfigError if missing), or of `options.beneath` (else null).
 ConstantsBlock kept_block(const FitOptions& options, const std::string& block);
 ConstantsBlock block_beneath(const FitOptions& options, const std::string& block);
 /// The constants of a block in the form of a fit's result. Those without a standard error were fixed.
@@ -141,8 +138,7 @@ inline bool enough_rows(std::size_t rows, const FitOptions& options) {
 }
 
 /// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, several starts). Then
-/// leaves out whole groups in folds to score the model on unseen shapes. `kept`, if given, is used in place of the
-/// minimum.
+/// leaves out whole groups in folds to score the model on unseen shapes. `kept`, if given, replaces the minimum.
 template <class P, class Row, class Predict, class Group>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {},
                  const Fitted<P>* kept = nullptr) {
