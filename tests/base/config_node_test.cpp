@@ -123,8 +123,8 @@ TEST_CASE("parse: what YAML would let pass, and we do not") {
   CHECK(refused("{\"a\": {\"b\": 1, \"b\": 2}}", "c.json") == "c.json:1:16: duplicate key 'b', first on line 1");
   CHECK(refused("a: &x 1\nb: *x\n") == "c.yaml:2:4: aliases (*name) are not supported: write the value out");
   CHECK(refused("a: {b: 1}\n<<: {c: 2}\n") == "c.yaml:2:1: merge keys (<<) are not supported: write the keys out");
-  CHECK(refused("a: 1\n---\nb: 1\n").starts_with("c.yaml:2:1: only one document a file"));
-  CHECK(refused("{a: 1} {b: 2}").starts_with("c.yaml:1:8: only one document a file"));
+  CHECK(refused("a: 1\n---\nb: 1\n").starts_with("c.yaml:2:1: a second document begins here"));
+  CHECK(refused("{a: 1} {b: 2}").starts_with("c.yaml:1:8: a second document begins here"));
   CHECK(refused("[a, b]: 1") == "c.yaml:1:1: this bracket is never closed or stands where a key is expected");
   CHECK(refused("? - a\n: 2").find("a key must be text") != std::string::npos);
   CHECK(refused("null: 1") == "c.yaml:1:1: a key is missing, or is null");
