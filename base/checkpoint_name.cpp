@@ -13,21 +13,21 @@
 namespace roofcast {
 namespace {
 
-/// Whether one of `owners` owns it. Where none is named, a family's name begins like its owner's: Qwen3-32B-FP8.
+/// Whether `owner` is one of `owners`. For a name without an owner, its first word is compared: Qwen3-32B-FP8, Qwen.
 bool is_of(const std::vector<std::string>& owners, const std::string& owner, std::string_view name) {
   return std::any_of(owners.begin(), owners.end(), [&](const std::string& one) {
     return owner.empty() ? name.starts_with(one.substr(0, one.find('-'))) : owner == one;
   });
 }
 
-/// The rows of a list of configs/checkpoints/formats.yaml; none where a folder of specs has no such file.
+/// The rows of a list in configs/checkpoints/formats.yaml. Empty where the folder of specs has no such file.
 std::vector<ConfigTree> rows_of(std::string_view list, const Mark& mark) {
   std::error_code unknown;
   if (!std::filesystem::exists(config_root() + "/checkpoints/formats.yaml", unknown)) return {};
   return ConfigReader(load_document("checkpoints", "formats", mark), "formats of checkpoints").list(list);
 }
 
-constexpr std::string_view kAssumed = "the formats are those that checkpoints named '";
+constexpr std::string_view kAssumed = "the formats are assumed to be those of checkpoints named '";
 
 }  // namespace
 
@@ -43,8 +43,7 @@ bool has_block_fp8(std::string_view model_type) {
 }
 
 std::string assumed_formats(std::string_view format) {
-  return fmt::format("{}{}' have; where its config.json leaves more layers in 16 bit, name that file", kAssumed,
-                     format);
+  return fmt::format("{}{}'; if its config.json keeps more layers in 16 bit, name that file", kAssumed, format);
 }
 
 bool are_assumed_formats(std::string_view assumption) { return assumption.starts_with(kAssumed); }
@@ -72,7 +71,7 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view written, co
     if (slash != std::string::npos) out.models.push_back(model);
     out.models.push_back(alone);
     if (const std::string bare = bare_model_name(alone); bare != alone) out.models.push_back(bare);
-    if (constexpr std::string_view kTuned = "-instruct"; alone.ends_with(kTuned))  // as large as what it was tuned from
+    if (constexpr std::string_view kTuned = "-instruct"; alone.ends_with(kTuned))  // the same size as its base model
       out.models.push_back(alone.substr(0, alone.size() - kTuned.size()));
     out.format = std::string(written.substr(written.size() - ending->size()));
     out.weights = in.text("weights", "");

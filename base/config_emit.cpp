@@ -1,4 +1,4 @@
-// From a ConfigTree to block YAML. What was written plain is written plain again, so that a number stays one.
+// Writes a ConfigTree as block YAML. Plain scalars stay plain, so that a number is read back as a number.
 
 #include <fmt/format.h>
 
@@ -22,12 +22,12 @@ bool is_plain(std::string_view text) {
   if (text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos) return false;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f) return false;  // other alphabets are safe in quotes, wherever they break lines
+    if (byte < 0x20 || byte >= 0x7f) return false;  // non-ASCII text is quoted: some of its characters end a line
   }
   return true;
 }
 
-/// What a reader of YAML 1.1 takes for the end of a line, and what is no text to it: as an escape.
+/// Escapes for the characters that YAML 1.1 reads as a line end or does not allow.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kEscaped{{{"\xC2\x85", "\\N"},
                                                                                  {"\xE2\x80\xA8", "\\L"},
                                                                                  {"\xE2\x80\xA9", "\\P"},
@@ -72,7 +72,7 @@ class Emitter {
  public:
   std::string take() { return std::move(out_); }
 
-  /// A node that fits on the line already begun, or a block below it.
+  /// Writes the node on the current line if it fits, else as a block below it.
   void value(const ConfigNode* node, int indent, bool in_list) {
     const std::string short_text = on_one_line(node);
     if (!short_text.empty()) {

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The word for one spec of a folder in error messages.
+/// What error messages call one spec of this folder.
 std::string_view word_for(std::string_view kind) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kWords{{{"hardware", "gpu"},
                                                                                   {"models", "model"},
@@ -55,7 +55,7 @@ bool is_path(std::string_view name) {
 bool is_readable_file(const std::string& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
-  return fs::exists(status) && !fs::is_directory(status);  // a pipe is as good as a file
+  return fs::exists(status) && !fs::is_directory(status);  // a pipe will do, too
 }
 
 std::string folder_of(std::string_view kind) { return fmt::format("{}/{}", config_root(), kind); }
@@ -70,8 +70,8 @@ std::string& program_name() {
   return argv0;
 }
 
-/// Beside the running program when it is installed, else in the source tree it was built from, else (a program that
-/// links the installed library) where the library was installed.
+/// The configs beside the installed program, else those of the source tree it was built from. Else those of the install
+/// prefix, for programs that link the installed library.
 std::string shipped_root() {
   std::error_code error;
   if (const fs::path program = program_path(program_name()); !program.empty()) {
@@ -81,8 +81,8 @@ std::string shipped_root() {
   return fs::is_directory(ROOFCAST_SOURCE_CONFIGS, error) ? ROOFCAST_SOURCE_CONFIGS : ROOFCAST_INSTALLED_CONFIGS;
 }
 
-/// When a file was written, and its size: another stamp means other contents. One system call gives both, because
-/// Python asks before every estimate.
+/// Modification time and size: a changed stamp means changed contents. Uses one system call, because Python checks
+/// before every estimate.
 using FileStamp = std::array<std::int64_t, 3>;
 FileStamp stamp_of(const std::string& path) {
   struct stat status {};
@@ -103,11 +103,11 @@ struct Documents {
     FileStamp stamp;
   };
   std::mutex mutex;
-  std::map<std::string, Read> read;          ///< by kind and path
-  std::map<std::string, ConfigTree> folded;  ///< releases, by kind, path and version
+  std::map<std::string, Read> read;          ///< keyed by kind and path
+  std::map<std::string, ConfigTree> folded;  ///< merged settings of releases, keyed by kind, path and version
 };
 Documents& documents() {
-  static Documents& all = *new Documents;  // the program need not take them down when it ends
+  static Documents& all = *new Documents;  // never destroyed: other threads may use it at exit
   return all;
 }
 
@@ -122,8 +122,8 @@ ConfigTree remembered(std::string_view kind, const std::string& path) {
   return document.tree;
 }
 
-/// The Hugging Face repositories, in lower case, that a model's file names: its source, and under `hugging_face` those
-/// of the same architecture and format.
+/// The Hugging Face repositories that a model's file names, in lower case: its `source`, and those under
+/// `hugging_face`, which share its architecture and format.
 std::vector<std::string> repositories_of(const std::string& path) {
   std::vector<std::string> ids;
   static constexpr std::string_view kHub = "huggingface.co/", kBetween = " \t\r,[]\"'";
@@ -144,7 +144,7 @@ std::vector<std::string> repositories_of(const std::string& path) {
   return ids;
 }
 
-/// `wanted` in lower case, with or without its owner.
+/// `wanted`: a repository in lower case, with or without its owner.
 bool is_of_repository(const std::string& path, const std::string& wanted) {
   const std::vector<std::string> ids = repositories_of(path);
   return std::any_of(ids.begin(), ids.end(), [&](const std::string& id) {
@@ -152,7 +152,8 @@ bool is_of_repository(const std::string& path, const std::string& wanted) {
   });
 }
 
-/// The shipped name meant by another spelling: another case, a GPU without "-sxm", a Hugging Face id. Empty: none.
+/// The path of the shipped spec that another spelling means: other case, a GPU without "-sxm", a Hugging Face id. Empty
+/// if there is none.
 std::string path_by_other_name(std::string_view kind, const std::string& name) {
   std::string wanted = lower(name);
   const std::vector<std::string> names = names_of(kind);
@@ -169,7 +170,7 @@ std::string path_by_other_name(std::string_view kind, const std::string& name) {
   return "";
 }
 
-/// The shipped model of a quantized checkpoint, by the checkpoint's name. Empty: none.
+/// The path of the shipped model that a quantized checkpoint was made from. Empty if there is none.
 std::string path_of_quantized(const CheckpointName& name) {
   for (const std::string& model : name.models) {
     if (std::string path = path_by_other_name("models", model); !path.empty()) return path;
@@ -191,22 +192,22 @@ std::string instead_of_repository(const std::string& id) {
   }
   const std::string nearest = nearest_name(lower(id), ids);
   return fmt::format(
-      "; of a Hugging Face repository that is not shipped, download its config.json and name that file{}",
+      "; for a Hugging Face repository that is not shipped, download its config.json and name that file{}",
       nearest.empty() ? "" : fmt::format(" (nearest of those shipped: {})", nearest));
 }
 
-/// "; for 4 of them ..." where a number of GPUs stands before the name of one, 4xH100.
+/// Advice where a count is written before the name of a GPU, such as 4xH100: "; for 4 GPUs ...".
 std::string instead_of_several(std::string_view kind, const std::string& name) {
   const std::size_t x = std::min(name.find_first_not_of("0123456789"), name.size());
   if (kind != "hardware" || x == 0 || x == name.size() || (name[x] != 'x' && name[x] != 'X')) return "";
   const std::string gpu = shipped_name(kind, name.substr(x + 1));
   return gpu.empty() ? ""
-                     : fmt::format("; for {} of them write {}, and --tp {}", name.substr(0, x), gpu, name.substr(0, x));
+                     : fmt::format("; for {} GPUs write {} and --tp {}", name.substr(0, x), gpu, name.substr(0, x));
 }
 
-/// A path as it is written; the folder of a model stands for its config.json.
+/// The path itself; for the folder of a model, its config.json.
 std::string path_as_written(std::string_view kind, const std::string& path, const Mark& origin) {
-  std::error_code unknown;  // a folder that may not be searched: told as a file that is not there
+  std::error_code unknown;  // a folder without search permission is reported as a missing file
   if (fs::is_directory(path, unknown)) {
     std::string config = (fs::path(path) / "config.json").string();
     if (kind == "models" && is_readable_file(config)) return config;
@@ -256,7 +257,7 @@ std::string path_of_named(std::string_view kind, const std::string& name_or_path
   std::string message = unknown_name(word_for(kind), name_or_path, names) + instead_of_several(kind, name_or_path);
   if (names.empty()) message = fmt::format("unknown {} '{}': {}", word_for(kind), name_or_path, no_specs(kind));
   if (kind == "models" && is_readable_file(name_or_path + "/config.json"))
-    message += fmt::format("; for the folder here write './{}'", name_or_path);
+    message += fmt::format("; for the folder of that name write './{}'", name_or_path);
   throw ConfigError(origin, message);
 }
 
@@ -279,8 +280,8 @@ NameAndVersion split_version(const std::string& name) {
 
 namespace {
 
-/// The document of a shipped model with the format of a quantized checkpoint of it, Qwen/Qwen3-32B-FP8. Null where the
-/// name is another's.
+/// A shipped model with the format of one of its quantized checkpoints, such as Qwen/Qwen3-32B-FP8. Null if the name is
+/// not that of such a checkpoint.
 ConfigTree quantized_model(const std::string& name, const Mark& origin) {
   std::error_code unknown;
   if (fs::exists(name, unknown) || fs::exists(fmt::format("{}/{}.yaml", folder_of("models"), name), unknown))
@@ -312,13 +313,14 @@ NameAndVersion asked_for(const std::string& name, const Mark& origin) {
   return split_version(name);
 }
 
-/// A document that only says `same_as: NAME@VERSION` is another name of that.
+/// Follows `same_as: NAME@VERSION`, which makes a document another name of that release.
 NameAndVersion followed(std::string_view kind, NameAndVersion asked, const Mark& origin) {
   const ConfigTree document = load_document(kind, asked.name, origin);
   const ConfigTree* other = document->find("same_as");
   if (other == nullptr || !*other) return asked;
   if (!asked.version.empty())
-    throw ConfigError(origin, fmt::format("'{}' is {}: it takes no version", asked.name, (*other)->scalar));
+    throw ConfigError(origin,
+                      fmt::format("'{}' is another name of {}: leave the version out", asked.name, (*other)->scalar));
   return split_version((*other)->scalar);
 }
 
@@ -327,7 +329,7 @@ ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, cons
   const ConfigTree document = load_document(kind, found.name, origin);
   if (!has_releases(document)) {
     if (!found.version.empty())
-      throw ConfigError(origin, fmt::format("releases of {} '{}' are not known: leave '@{}' out", word_for(kind),
+      throw ConfigError(origin, fmt::format("releases of {} '{}' are unknown: leave '@{}' out", word_for(kind),
                                             found.name, found.version));
     return document;
   }
@@ -362,7 +364,7 @@ std::vector<std::string> names_of(std::string_view kind) {
 
 namespace {
 
-/// Whether the map is a whole document in place of a name: it has a new name and keys that only a file has.
+/// Whether the map defines a whole document: its name is new, and it has keys that only a file has.
 bool is_whole_document(std::string_view kind, const ConfigNode& map, const std::string& name) {
   if (kind != "hardware" || (map.find("architecture") == nullptr && map.find("like") == nullptr)) return false;
   const std::vector<std::string> known = names_of(kind);
@@ -370,7 +372,7 @@ bool is_whole_document(std::string_view kind, const ConfigNode& map, const std::
   return !file && std::find(known.begin(), known.end(), name) == known.end();
 }
 
-/// A GPU that is written out needs no name of its own.
+/// Gives a name to a GPU that is written out without one.
 ConfigTree with_name(std::string_view kind, const ConfigTree& value) {
   if (kind != "hardware" || value->find("base") != nullptr) return value;
   const ConfigTree* like = value->find("like");
@@ -391,7 +393,7 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   }
   const ConfigTree* name = value->find("name");
   if (name == nullptr) return with_name(kind, value);
-  if (value->find("base") != nullptr) return value;  // a document of its own
+  if (value->find("base") != nullptr) return value;  // a complete document
   if ((*name)->kind != ConfigNode::Kind::kScalar) {
     throw ConfigError((*name)->mark, fmt::format("'name' must be the name of a {}", word));
   }

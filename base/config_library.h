@@ -1,5 +1,5 @@
 #pragma once
-// Finds the specs that a name stands for. A name is looked up in configs/<kind>/, a path is read as it is.
+// Finds the spec that a name stands for. A name is looked up in configs/<kind>/; a path is read directly.
 
 #include <string>
 #include <string_view>
@@ -9,51 +9,52 @@
 
 namespace roofcast {
 
-/// The folder of shipped specs: $ROOFCAST_CONFIGS, else what use_config_root() says, else beside the installed program
-/// (../share/roofcast/configs), else the source tree it was built from, else the prefix it was installed to.
+/// The folder of shipped specs. The first of these that is set or exists: $ROOFCAST_CONFIGS, the folder given to
+/// use_config_root(), ../share/roofcast/configs beside the program, the source tree it was built from, the install
+/// prefix.
 std::string config_root();
 void use_config_root(std::string folder);
-/// argv[0], by which a program finds itself where the system does not tell (no /proc).
+/// argv[0]. The program finds its own file by it on systems without /proc.
 void set_program_name(std::string argv0);
 
-/// A name may also be written in another case, and stand for a GPU without its "-sxm" ("H200") or for a model by its
-/// Hugging Face id ("Qwen/Qwen3-32B"); a model may be the folder of its config.json. kind is "hardware", "models",
-/// "engines", "workloads", "scenarios", "sweeps", "plans", "recipes", "clients" or "front-ends". Throws ConfigError
-/// `origin: unknown gpu 'x'; nearest ...`. Parsed documents are remembered by path for the process. "NAME@VERSION"
-/// names a release of a document that has releases, NAME alone its newest (see base/config_release.h); what is returned
-/// is then that release's settings.
+/// Loads a spec. Throws ConfigError `origin: unknown gpu 'x'; nearest ...`.
+/// `kind`: "hardware", "models", "engines", "workloads", "scenarios", "sweeps", "plans", "recipes", "clients" or
+/// "front-ends".
+/// The name may differ in case. "H200" is short for "h200-sxm", a model may be given by its Hugging Face id
+/// ("Qwen/Qwen3-32B") or by the folder of its config.json.
+/// "NAME@VERSION" names one release of a document, NAME alone its newest (base/config_release.h). The result is then
+/// the settings of that release. Parsed documents are cached by path for the life of the process.
 ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const Mark& origin);
-/// Drops the remembered documents whose files have changed since. True when there were any: what was made of them is
-/// old, too.
+/// Drops cached documents whose files have changed. Returns true if there were any; whatever was derived from them is
+/// then out of date.
 bool forget_changed_documents();
-/// The document as it is written, with all its releases. `name_or_path` has no version.
+/// The document as written, with all its releases. `name_or_path` must not have a version.
 ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const Mark& origin);
 std::string path_of_named(std::string_view kind, const std::string& name_or_path, const Mark& origin);
-/// The name of the shipped spec that `name` stands for, in any way that load_named() takes; empty: none.
+/// The name of the shipped spec for any spelling that load_named() takes; empty if there is none.
 std::string shipped_name(std::string_view kind, const std::string& name);
-/// Sorted, without .yaml. What lies in configs/archive/<kind> is found by its name, but not listed.
+/// Sorted, without .yaml. Specs in configs/archive/<kind> can be loaded by name, but are not listed.
 std::vector<std::string> names_of(std::string_view kind);
 
-/// "no models in '/usr/share/roofcast/configs', ...": where specs were looked for, and how to name another folder.
+/// "no models in '/usr/share/roofcast/configs', ...": says where specs were looked for and how to name another folder.
 std::string no_specs(std::string_view kind);
 
-/// The document that "NAME[@VERSION]" stands for, and the version that is asked of it.
+/// The document and the version that "NAME[@VERSION]" names.
 struct NamedRelease {
   ConfigTree document;
   std::string version;
 };
 NamedRelease find_named(std::string_view kind, const std::string& name, const Mark& origin);
 
-/// "vllm@0.12" as name and version; the version is empty where none is given.
+/// Splits "vllm@0.12" into name and version; the version is empty if none is given.
 struct NameAndVersion {
   std::string name, version;
 };
 NameAndVersion split_version(const std::string& name);
 
-/// A scenario's key may hold a name, or a map that overrides parts of what its `name` names:
-/// returns the named document with the map (less `name`) laid over it. `version` beside the name chooses a release of a
-/// document that has releases. A map without a name stands for itself; a GPU is then named after the one that it is
-/// `like`.
+/// The document for a scenario's value, which is a name or a map that overrides parts of the document in its `name`.
+/// For such a map, returns the named document with the other keys of the map laid over it. `version` beside `name`
+/// chooses a release. A map without a name is the document itself; a GPU then gets its name from its `like` key.
 ConfigTree resolve_named(std::string_view kind, const ConfigTree& value);
 
 }  // namespace roofcast

@@ -12,11 +12,11 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kMaxParts = 100;  // of a dotted key; trees are walked by recursion
+constexpr std::size_t kMaxParts = 100;  // of a dotted key; functions on trees are recursive
 
 bool is_nothing(const ConfigTree& tree) { return !tree || tree->kind == ConfigNode::Kind::kNull; }
 
-/// One assignment on its way down the tree: the parts of its key, and what its errors begin with.
+/// One assignment: the parts of its key, its value, and where it is written, for errors.
 struct Assignment {
   std::vector<std::string> parts;
   ConfigTree value;
@@ -77,7 +77,7 @@ ConfigTree overlay(const ConfigTree& base, const ConfigTree& changes) {
   const bool both_maps = base && base->kind == ConfigNode::Kind::kMap && changes->kind == ConfigNode::Kind::kMap;
   if (!both_maps) return changes;
   auto result = std::make_shared<ConfigNode>(*base);
-  result->mark = changes->mark;  // the user's own file is the one to look at
+  result->mark = changes->mark;  // errors should point to the user's own file
   for (const ConfigNode::Entry& change : changes->entries) {
     const auto same = [&](const ConfigNode::Entry& entry) { return entry.key == change.key; };
     const auto found = std::find_if(result->entries.begin(), result->entries.end(), same);
@@ -99,7 +99,7 @@ ConfigTree with_assignment(const ConfigTree& tree, std::string_view assignment, 
   const std::string_view key = trim(assignment.substr(0, equals));
   const std::string_view text = trim(assignment.substr(equals + 1));
   if (text.empty()) {
-    throw ConfigError(Mark{origin}, fmt::format("'{}' has no value; '{}=null' takes one away", key, key));
+    throw ConfigError(Mark{origin}, fmt::format("'{}' has no value; '{}=null' removes a value", key, key));
   }
   return with_value(tree, key, parse_config_value(text, origin), origin);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A parsed YAML or JSON document as a tree that remembers where everything stood.
+// A parsed YAML or JSON document. Every node keeps its location in the source.
 
 #include <cstddef>
 #include <memory>
@@ -14,7 +14,7 @@ namespace roofcast {
 struct ConfigNode;
 using ConfigTree = std::shared_ptr<const ConfigNode>;
 
-/// One node. Trees are immutable and shared; an overlay builds a new spine over old leaves.
+/// One node. Trees are immutable and share nodes; an overlay copies only the nodes on the path to a change.
 struct ConfigNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   struct Entry {
@@ -32,16 +32,16 @@ struct ConfigNode {
   const ConfigTree* find(std::string_view key) const;  ///< null when absent or not a map
 };
 
-/// Reads one YAML or JSON document. Throws ConfigError for a missing file, a directory, an empty
-/// file, malformed text, duplicate keys, aliases of merge keys, several documents.
+/// Reads one YAML or JSON document. Throws ConfigError for a missing file, a directory, an empty file, malformed text,
+/// duplicate keys, aliases, merge keys, or more than one document.
 ConfigTree parse_config_file(const std::string& path);
 ConfigTree parse_config_text(std::string_view text, const std::string& path);
 
-/// `changes` laid over `base`: maps merge key by key, everything else is replaced.
+/// `changes` laid over `base`: maps are merged key by key, all other values are replaced.
 ConfigTree overlay(const ConfigTree& base, const ConfigTree& changes);
 
-/// The tree with `dotted.key` set to `value` (YAML text: `8`, `fp8`, `{name: x}`, `[1, 2]`);
-/// intermediate maps are made, a list element is `key.0`. `origin` names the flag in errors.
+/// The tree with `dotted.key` set to `value` (YAML text: `8`, `fp8`, `{name: x}`, `[1, 2]`). Missing maps are created;
+/// `key.0` is the first element of a list. `origin` names the flag in errors.
 ConfigTree with_assignment(const ConfigTree& tree, std::string_view assignment, const std::string& origin);
 ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value,
                       const std::string& origin);

@@ -1,5 +1,5 @@
-// From text to a ConfigTree. libyaml scans; its events, not its documents, are used, because its documents keep
-// duplicate keys and follow aliases.
+// Parses text into a ConfigTree from the events of libyaml. The documents of libyaml keep duplicate keys and follow
+// aliases.
 
 #include "base/config_parse.h"
 
@@ -18,13 +18,13 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kLimitBytes = 8'000'000;  // the scanner takes a hundred bytes for some of these
+constexpr std::size_t kLimitBytes = 8'000'000;  // the scanner can take about 100 bytes of memory per byte
 constexpr std::size_t kLimitNodes = 1'000'000;
-constexpr std::size_t kLimitDepth = 200;  // what walks a tree does so by recursion
+constexpr std::size_t kLimitDepth = 200;  // functions on trees are recursive
 
-constexpr const char* kSecondDocument = "only one document a file: this begins a second one";
-constexpr const char* kOpenQuote = "a quoted text has no end";
-constexpr const char* kBracket = "this bracket is never closed, or stands where a key is due";
+constexpr const char* kSecondDocument = "a second document begins here; only one per file is allowed";
+constexpr const char* kOpenQuote = "this quoted text is not closed";
+constexpr const char* kBracket = "this bracket is never closed or stands where a key is expected";
 
 /// The number of bytes of the character that begins at `byte`.
 std::size_t character_length(std::string_view text, std::size_t byte) {
@@ -33,8 +33,8 @@ std::size_t character_length(std::string_view text, std::size_t byte) {
   return end - byte;
 }
 
-/// Positions within one text. The scanner counts characters, a column counts bytes; in ASCII these agree. The value of
-/// a flag has no position.
+/// Locations within one text. The scanner counts characters, a column counts bytes; they agree in ASCII. The value of a
+/// flag has no line or column.
 class Places {
  public:
   Places(std::string_view text, const std::string& path, bool has_lines)
@@ -56,7 +56,7 @@ class Places {
   }
 
  private:
-  /// Searches from the last position, because the next one is seldom far from it.
+  /// Searches from the last location, because the next one is usually near.
   void go_to(std::size_t character) {
     for (; character_ < character && byte_ < text_.size(); ++character_) {
       if (text_[byte_] == '\n') {
@@ -111,7 +111,7 @@ class TreeBuilder {
  public:
   explicit TreeBuilder(Places& places) : places_(places) {}
   ConfigTree root() const { return root_; }
-  /// The position of the open bracket, if the document is a bracketed list or map that does not end; else null.
+  /// The location of the opening bracket if the document is a bracketed list or map that is not closed; else null.
   const Mark* open_bracket() const {
     return open_.empty() || !open_.front().bracket ? nullptr : &open_.front().node->mark;
   }
@@ -122,7 +122,7 @@ class TreeBuilder {
         if (root_) throw ConfigError(places_.at(event.start_mark), kSecondDocument);
         return;
       case YAML_ALIAS_EVENT:
-        throw ConfigError(places_.at(event.start_mark), "aliases (*name) are not read here: write the value out");
+        throw ConfigError(places_.at(event.start_mark), "aliases (*name) are not supported: write the value out");
       case YAML_SCALAR_EVENT:
         return take_scalar(event);
       case YAML_SEQUENCE_START_EVENT: {
@@ -145,10 +145,10 @@ class TreeBuilder {
   struct Frame {
     std::shared_ptr<ConfigNode> node;
     bool bracket = false;
-    bool has_key = false;  // a map's key was read, its value not yet
+    bool has_key = false;  // the key of an entry has been read, but not its value
     std::string key;
     Mark key_mark;
-    std::unordered_set<std::string> seen;  // filled once a map is too large to search
+    std::unordered_set<std::string> seen;  // filled only for maps too large for a linear search
   };
 
   bool awaits_key() const {
@@ -169,7 +169,7 @@ class TreeBuilder {
     if (tag == nullptr) return false;
     const std::string_view name = text_of(tag);
     if (name == "!" || name == YAML_STR_TAG) return true;
-    throw ConfigError(places_.at(mark), fmt::format("the tag '{}' is not read here", name));
+    throw ConfigError(places_.at(mark), fmt::format("the tag '{}' is not supported", name));
   }
 
   void take_scalar(const yaml_event_t& event) {
@@ -207,7 +207,7 @@ class TreeBuilder {
   void begin_entry(std::string_view text, bool quoted, const yaml_mark_t& mark) {
     Frame& map = open_.back();
     Mark here = places_.at(mark);
-    if (text == "<<" && !quoted) throw ConfigError(here, "merge keys (<<) are not read here: write the keys out");
+    if (text == "<<" && !quoted) throw ConfigError(here, "merge keys (<<) are not supported: write the keys out");
     std::string key(text);
     if (const Mark* first = earlier(map, key)) {
       const std::string where = first->line > 0 ? fmt::format(", first on line {}", first->line) : "";
@@ -218,7 +218,7 @@ class TreeBuilder {
     map.key_mark = std::move(here);
   }
 
-  /// The earlier position of a repeated key. Small maps are searched; large ones keep a set.
+  /// The location of an earlier key of the same name. Small maps are searched; large ones keep a set.
   static const Mark* earlier(Frame& map, const std::string& key) {
     constexpr std::size_t kSearched = 32;
     const auto& entries = map.node->entries;
@@ -261,7 +261,7 @@ ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, P
   if (parser.error == YAML_READER_ERROR) return says(places.at_byte(parser.problem_offset), problem);
   const Mark mark = places.at(parser.problem_mark);
   const std::string_view rest = places.text_from(parser.problem_mark);
-  if (problem == "could not find expected ':'")  // behind the key, which may end on an earlier line
+  if (problem == "could not find expected ':'")  // reported after the key, which may end on an earlier line
     return says(places.at(parser.context_mark), "this key has no ':'");
   if (problem == "did not find expected <document start>") return {mark, kSecondDocument};
   if (problem == "found character that cannot start any token" && rest.starts_with('\t'))
@@ -300,7 +300,7 @@ ConfigTree parse(std::string_view text, const std::string& path, bool has_lines)
 
 ConfigTree parse_config_file(const std::string& path) { return parse_config_text(read_file(path, kLimitBytes), path); }
 
-/// JSON written by `roofcast import` or `roofcast workloads NAME` is read without the head of that result.
+/// JSON written by `roofcast import` or `roofcast workloads NAME` is read without its result header.
 ConfigTree parse_config_text(std::string_view text, const std::string& path) {
   const ConfigTree tree = parse(text, path, true);
   const ConfigTree* kind = tree->find("kind");

@@ -6,7 +6,7 @@
 
 namespace roofcast {
 
-/// The value of a command-line flag as YAML. Its marks name the flag alone: a line says nothing there.
+/// Parses the value of a command-line flag as YAML. Locations in it name only the flag, without a line.
 ConfigTree parse_config_value(std::string_view text, const std::string& origin);
 
 }  // namespace roofcast

@@ -14,7 +14,7 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-/// The user's value as errors quote it.
+/// The user's value as quoted in errors.
 std::string shown(const ConfigNode& node) {
   constexpr std::size_t kLongest = 60;
   switch (node.kind) {
@@ -76,7 +76,7 @@ std::int64_t integer_of(const ConfigNode& node, std::string_view key, Range rang
   return value;
 }
 
-/// In quotes, too, as some configs of others are written (quoted_switches()).
+/// Text in quotes is accepted, because some published configs have it (quoted_switches()).
 bool boolean_of(const ConfigNode& node, std::string_view key) {
   if (node.scalar == "true") return true;
   if (node.scalar == "false") return false;
@@ -90,13 +90,13 @@ std::size_t choice_of(const ConfigNode& node, std::string_view key, std::span<co
   throw ConfigError(node.mark, unknown_name(key, node.scalar, std::vector<std::string>(names.begin(), names.end())));
 }
 
-constexpr double kMostWithUnit = 1e30;  ///< base units; products of a few such are still numbers
+constexpr double kMostWithUnit = 1e30;  ///< in base units; products of a few such values stay finite
 
 double value_with_unit(const ConfigNode& node, std::string_view key, UnitKind kind) {
   double value = 0.0;
   check_fault(parse_with_unit(node.scalar, kind, value), node, key, expected_of(kind));
   if (value < 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be negative, got {}", key, shown(node)));
-  const bool divides = kind == UnitKind::kBandwidth || kind == UnitKind::kFlopRate;  // a time would be infinite
+  const bool divides = kind == UnitKind::kBandwidth || kind == UnitKind::kFlopRate;  // these are divided by
   if (divides && value == 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be zero", key));
   if (value > kMostWithUnit || (divides && value < 1.0))
     throw ConfigError(node.mark, fmt::format("'{}' is out of range: {}", key, shown(node)));
@@ -109,7 +109,7 @@ bool contains(const std::vector<std::string>& keys, std::string_view key) {
 
 void note(std::vector<std::string>& keys, std::string_view key) {
   if (contains(keys, key)) return;
-  if (keys.empty()) keys.reserve(16);  // as many as most maps have
+  if (keys.empty()) keys.reserve(16);  // enough for most maps
   keys.emplace_back(key);
 }
 
@@ -155,7 +155,7 @@ const ConfigNode& ConfigReader::required(std::string_view key, const char* expec
 void ConfigReader::fail_missing(std::string_view key, const char* expected) const {
   const ConfigTree* null_value = map_->find(key);
   if (null_value != nullptr && *null_value) fail_value(**null_value, key, expected);
-  std::vector<std::string> unread;  // one of them may be the key, misspelt
+  std::vector<std::string> unread;  // one of them may be the key with a spelling mistake
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (!all_read_ && !contains(read_, entry.key) && !contains(asked_, entry.key)) unread.push_back(entry.key);
   }
@@ -172,94 +172,95 @@ double ConfigReader::with_unit(std::string_view key, UnitKind kind) {
   return value_with_unit(required(key, expected_of(kind)), key, kind);
 }
 
-double ConfigReader::with_unit(std::string_view key, UnitKind kind, double otherwise) {
+double ConfigReader::with_unit(std::string_view key, UnitKind kind, double default_value) {
   const ConfigNode* node = scalar(key, expected_of(kind));
-  return node != nullptr ? value_with_unit(*node, key, kind) : otherwise;
+  return node != nullptr ? value_with_unit(*node, key, kind) : default_value;
 }
 
 // --- plain values -------------------------------------------------------------------------------
 
 std::string ConfigReader::text(std::string_view key) { return required(key, "text").scalar; }
 
-std::string ConfigReader::text(std::string_view key, std::string_view otherwise) {
+std::string ConfigReader::text(std::string_view key, std::string_view default_value) {
   const ConfigNode* node = scalar(key, "text");
-  return node != nullptr ? node->scalar : std::string(otherwise);
+  return node != nullptr ? node->scalar : std::string(default_value);
 }
 
 bool ConfigReader::boolean(std::string_view key) { return boolean_of(required(key, "true or false"), key); }
 
-bool ConfigReader::boolean(std::string_view key, bool otherwise) {
+bool ConfigReader::boolean(std::string_view key, bool default_value) {
   const ConfigNode* node = scalar(key, "true or false");
-  return node != nullptr ? boolean_of(*node, key) : otherwise;
+  return node != nullptr ? boolean_of(*node, key) : default_value;
 }
 
 std::int64_t ConfigReader::integer(std::string_view key, Range range) {
   return integer_of(required(key, "a whole number"), key, range);
 }
 
-std::int64_t ConfigReader::integer(std::string_view key, std::int64_t otherwise, Range range) {
+std::int64_t ConfigReader::integer(std::string_view key, std::int64_t default_value, Range range) {
   const ConfigNode* node = scalar(key, "a whole number");
-  return node != nullptr ? integer_of(*node, key, range) : otherwise;
+  return node != nullptr ? integer_of(*node, key, range) : default_value;
 }
 
 double ConfigReader::number(std::string_view key, Range range) {
   return number_of(required(key, "a number"), key, range);
 }
 
-double ConfigReader::number(std::string_view key, double otherwise, Range range) {
+double ConfigReader::number(std::string_view key, double default_value, Range range) {
   const ConfigNode* node = scalar(key, "a number");
-  return node != nullptr ? number_of(*node, key, range) : otherwise;
+  return node != nullptr ? number_of(*node, key, range) : default_value;
 }
 
 std::size_t ConfigReader::choice(std::string_view key, std::span<const std::string_view> names) {
   return choice_of(required(key, "a name"), key, names);
 }
 
-std::size_t ConfigReader::choice(std::string_view key, std::span<const std::string_view> names, std::size_t otherwise) {
+std::size_t ConfigReader::choice(std::string_view key, std::span<const std::string_view> names,
+                                 std::size_t default_value) {
   const ConfigNode* node = scalar(key, "a name");
-  return node != nullptr ? choice_of(*node, key, names) : otherwise;
+  return node != nullptr ? choice_of(*node, key, names) : default_value;
 }
 
 // --- values with units --------------------------------------------------------------------------
 
 Seconds ConfigReader::time(std::string_view key) { return Seconds(with_unit(key, UnitKind::kTime)); }
 
-Seconds ConfigReader::time(std::string_view key, Seconds otherwise) {
-  return Seconds(with_unit(key, UnitKind::kTime, otherwise.base()));
+Seconds ConfigReader::time(std::string_view key, Seconds default_value) {
+  return Seconds(with_unit(key, UnitKind::kTime, default_value.base()));
 }
 
 Bytes ConfigReader::bytes(std::string_view key) { return Bytes(with_unit(key, UnitKind::kBytes)); }
 
-Bytes ConfigReader::bytes(std::string_view key, Bytes otherwise) {
-  return Bytes(with_unit(key, UnitKind::kBytes, otherwise.base()));
+Bytes ConfigReader::bytes(std::string_view key, Bytes default_value) {
+  return Bytes(with_unit(key, UnitKind::kBytes, default_value.base()));
 }
 
 BytesPerSecond ConfigReader::bandwidth(std::string_view key) {
   return BytesPerSecond(with_unit(key, UnitKind::kBandwidth));
 }
 
-BytesPerSecond ConfigReader::bandwidth(std::string_view key, BytesPerSecond otherwise) {
-  return BytesPerSecond(with_unit(key, UnitKind::kBandwidth, otherwise.base()));
+BytesPerSecond ConfigReader::bandwidth(std::string_view key, BytesPerSecond default_value) {
+  return BytesPerSecond(with_unit(key, UnitKind::kBandwidth, default_value.base()));
 }
 
 FlopsPerSecond ConfigReader::flop_rate(std::string_view key) {
   return FlopsPerSecond(with_unit(key, UnitKind::kFlopRate));
 }
 
-FlopsPerSecond ConfigReader::flop_rate(std::string_view key, FlopsPerSecond otherwise) {
-  return FlopsPerSecond(with_unit(key, UnitKind::kFlopRate, otherwise.base()));
+FlopsPerSecond ConfigReader::flop_rate(std::string_view key, FlopsPerSecond default_value) {
+  return FlopsPerSecond(with_unit(key, UnitKind::kFlopRate, default_value.base()));
 }
 
-Watts ConfigReader::power(std::string_view key, Watts otherwise) {
-  return Watts{with_unit(key, UnitKind::kPower, otherwise.value)};
+Watts ConfigReader::power(std::string_view key, Watts default_value) {
+  return Watts{with_unit(key, UnitKind::kPower, default_value.value)};
 }
 
-UsdPerHour ConfigReader::price(std::string_view key, UsdPerHour otherwise) {
-  return UsdPerHour{with_unit(key, UnitKind::kPrice, otherwise.value)};
+UsdPerHour ConfigReader::price(std::string_view key, UsdPerHour default_value) {
+  return UsdPerHour{with_unit(key, UnitKind::kPrice, default_value.value)};
 }
 
-PerSecond ConfigReader::clock(std::string_view key, PerSecond otherwise) {
-  return PerSecond(with_unit(key, UnitKind::kClock, otherwise.base()));
+PerSecond ConfigReader::clock(std::string_view key, PerSecond default_value) {
+  return PerSecond(with_unit(key, UnitKind::kClock, default_value.base()));
 }
 
 PerSecond ConfigReader::rate(std::string_view key) { return PerSecond(with_unit(key, UnitKind::kRate)); }
@@ -323,10 +324,10 @@ void ConfigReader::finish() {
   if (all_read_) return;
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (contains(read_, entry.key)) continue;
-    if (contains(asked_, entry.key) && value_of(entry.key) == nullptr) continue;  // null: as if it were not there
+    if (contains(asked_, entry.key) && value_of(entry.key) == nullptr) continue;  // null counts as absent
     std::set<std::string> known(read_.begin(), read_.end());
     known.insert(asked_.begin(), asked_.end());
-    known.erase(entry.key);  // asked for, but of no use beside the others
+    known.erase(entry.key);  // has() was called for it, but it has no effect beside the other keys
     const std::vector<std::string> valid(known.begin(), known.end());
     throw ConfigError(entry.key_mark,
                       fmt::format("unknown key '{}'{}{}", entry.key, what_.empty() ? "" : " of " + what_,

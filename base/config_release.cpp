@@ -43,14 +43,14 @@ std::vector<Change> changes_of(const ConfigTree& document) {
   return changes;
 }
 
-/// Throws for keys that such a document does not have.
+/// Throws for keys that a document with releases does not have.
 void check_keys(const ConfigTree& document) {
   ConfigReader in(document, "a document with releases");
   for (const char* key :
        {"name", "help", "source", "host_source", "known_until", "releases", "settings", "changes", "flags", "own"})
     in.ignore(key);
   if (in.has("known_until") && !is_date(in.text("known_until")))
-    in.fail("known_until", "'known_until' must be a day as 2025-12-31");
+    in.fail("known_until", "'known_until' must be a day such as 2025-12-31");
   if (in.has("flags")) (void)in.child("flags");
   if (in.has("settings")) (void)in.child("settings");
   in.finish();
@@ -66,7 +66,7 @@ std::vector<Release> releases_of(const ConfigTree& document) {
     if (version_numbers(release.version).empty())
       throw ConfigError(item->mark, fmt::format("'{}' is not a version", release.version));
     if (!release.date.empty() && !is_date(release.date))
-      throw ConfigError(item->mark, fmt::format("'{}' is not a day as 2025-12-31", release.date));
+      throw ConfigError(item->mark, fmt::format("'{}' is not a day such as 2025-12-31", release.date));
     if (!releases.empty() && compare_versions(releases.back().version, release.version) >= 0)
       throw ConfigError(item->mark,
                         fmt::format("release {} must come after {}", release.version, releases.back().version));
@@ -85,7 +85,7 @@ std::string name_of_document(const ConfigTree& document) {
                                std::string_view version, const Mark& origin) {
   std::vector<std::string> versions;
   for (const Release& release : releases) versions.push_back(release.version);
-  // The nearest by value; names alone would call 0.2 and 0.20 alike.
+  // The nearest by value. By spelling, 0.2 and 0.20 would be alike.
   std::string nearest = versions.front();
   for (const std::string& each : versions) {
     if (compare_versions(each, version) <= 0) nearest = each;
@@ -144,7 +144,7 @@ std::string one_line(const ConfigNode& node) {
 
 namespace {
 
-/// Cuts "rc6", ".post2" or "-dev.2" off the front; false where it is none of these.
+/// Removes "rc6", ".post2" or "-dev.2" from the front; false if there is none.
 bool take_suffix(std::string_view& text) {
   if (text.front() == '.' || text.front() == '-') text.remove_prefix(1);
   for (std::string_view word : {"rc", "post", "dev", "pre", "a", "b"}) {
@@ -236,7 +236,7 @@ Release find_release(const ConfigTree& document, std::string_view version, const
   if (version.empty()) return releases.back();
   if (is_date(version)) return at_date(document, releases, version, origin);
   const std::vector<int> asked = version_numbers(version);
-  const bool every = asked.size() == 1 && asked.front() == 0;  // 0.1 as well as 0.28
+  const bool every = asked.size() == 1 && asked.front() == 0;  // "0" matches 0.1 as well as 0.28
   if (asked.empty() || every || has_leading_zero(version)) fail_unknown(document, releases, version, origin);
   const Release& newest = releases.back();
   const std::vector<int> last = version_numbers(newest.version);
@@ -245,7 +245,7 @@ Release find_release(const ConfigTree& document, std::string_view version, const
       return *release;
   }
   if (compare_versions(version, newest.version) > 0) {
-    constexpr int kFarMinor = 20;  // 0.145 after 0.28 is a slip, 0.33 may be out
+    constexpr int kFarMinor = 20;  // 0.145 after 0.28 is a typing error; 0.33 may have been released since
     const bool far =
         asked.front() == last.front() && asked.size() > 1 && last.size() > 1 && asked[1] > last[1] + kFarMinor;
     if (asked.front() > last.front() + 1 || far) fail_unknown(document, releases, version, origin);
@@ -255,7 +255,7 @@ Release find_release(const ConfigTree& document, std::string_view version, const
     release.beyond_known = !begins_with(asked, stem);
     return release;
   }
-  // A patch that is not listed: the newest listed one of its minor release before it.
+  // For a patch that is not listed, take the newest listed patch before it.
   const Release* found = nullptr;
   for (const Release& release : releases) {
     const std::vector<int> numbers = version_numbers(release.version);

@@ -1,5 +1,5 @@
 #pragma once
-// Specs that change from release to release: one document holds the dated releases and what each changed.
+// Specs that change with each release: one document holds the dated releases and the changes of each.
 
 #include <string>
 #include <string_view>
@@ -9,50 +9,49 @@
 
 namespace roofcast {
 
-/// "0.10.2" as {0, 10, 2}. A release candidate ("1.0.0rc3") or post release counts as its release; a leading "v" is
-/// passed over. Empty when the text is no version: numbers with dots, then at most candidates, posts or builds of them
-/// ("1.2.0rc6.post2", "0.19.1.dev3+g1a2b").
+/// "0.10.2" as {0, 10, 2}. A leading "v" is ignored. A release candidate or post release ("1.0.0rc3", "1.2.0rc6.post2",
+/// "0.19.1.dev3+g1a2b") counts as its release. Empty if the text is not a version.
 std::vector<int> version_numbers(std::string_view version);
-/// -1, 0 or 1. Missing numbers count as 0.
+/// Returns -1, 0 or 1. Missing numbers count as 0.
 int compare_versions(std::string_view left, std::string_view right);
-/// "2025-12-03": a day of the calendar in place of a version.
+/// Whether the text is a calendar day ("2025-12-03"), which may stand in place of a version.
 bool is_date(std::string_view text);
 
 /// One release of a document.
 struct Release {
   std::string version;
   std::string date;           ///< of publication, yyyy-mm-dd
-  bool beyond_known = false;  ///< asked for a release newer than the newest that is known: this is the newest
+  bool beyond_known = false;  ///< a release newer than the newest known one was requested; this is the newest known
 };
 
-/// One setting of a release, and the change that made it so.
+/// One setting of a release, and the change that set it.
 struct SourcedSetting {
   std::string key;    ///< dotted
   std::string value;  ///< as YAML
-  std::string since;  ///< first version of the change; empty: in every release
+  std::string since;  ///< first version with the change; empty: all releases
   std::string source;
 };
 
-/// Whether the document holds releases. It then reads
-///   releases: [{version, date}]                    in the order of their versions
+/// Whether the document has releases. Its format is then
+///   releases: [{version, date}]                    in ascending order of versions
 ///   settings: {...}                                of every release
-///   changes: [{since, until, source, set: {...}}]  `since` included, `until` not; either may be absent
+///   changes: [{since, until, source, set: {...}}]  from `since` on, before `until`; either may be absent
 bool has_releases(const ConfigTree& document);
 
-/// The release that `version` names: a version ("0.12" is the newest 0.12.x; a patch that is not listed is its minor
-/// release), a day (the newest release of that day), or empty (the newest). Throws ConfigError at `origin` with the
-/// nearest version when there is none such.
+/// The release that `version` names. "0.12" is the newest 0.12.x; an unlisted patch is the newest listed patch before
+/// it; a day is the newest release by that day; empty is the newest. Throws ConfigError at `origin`, with the nearest
+/// version, if there is none.
 Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin);
 
-/// The document's settings at a release as one map, with `name`, `version`, `released`, `help` and, where the release
-/// is newer than what is known, `beyond_known: true`.
+/// The document's settings at a release as one map, with `name`, `version`, `released` and `help`. Adds `beyond_known:
+/// true` if a newer release than the newest known one was requested.
 ConfigTree settings_at(const ConfigTree& document, const Release& release);
 
-/// Every setting of a release with its source, in the order of the document. `host_source` of the document is that of
-/// its host costs, `source` that of the rest.
+/// Every setting of a release with its source, in the order of the document. Host costs have the document's
+/// `host_source`, the others its `source` unless a change has its own.
 std::vector<SourcedSetting> sourced_settings(const ConfigTree& document, const Release& release);
 
-/// Whether a change with these bounds is in force at `version`; an empty bound is none.
+/// Whether a change with these bounds applies to `version`. An empty bound does not limit.
 bool in_force(std::string_view version, std::string_view since, std::string_view until);
 
 }  // namespace roofcast

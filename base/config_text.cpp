@@ -10,7 +10,7 @@
 namespace roofcast {
 namespace {
 
-/// Length of the UTF-8 sequence at the beginning of text, 0 when it is none (RFC 3629, table 3-7 of Unicode).
+/// Length of the UTF-8 sequence at the beginning of the text, or 0 if it is invalid (RFC 3629; Unicode, table 3-7).
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
@@ -30,8 +30,8 @@ std::size_t sequence_length(std::string_view text) {
   return 0;
 }
 
-/// Whether the first eight bytes all lie between 0x20 and 0x7e: no highest bit is set in them, nor by adding 1, nor by
-/// the borrow of subtracting 0x20.
+/// Whether the first eight bytes are all between 0x20 and 0x7e. Then no byte has its highest bit set, neither itself,
+/// nor plus 1, nor minus 0x20.
 bool eight_are_plain(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   std::uint64_t bytes = 0;
@@ -53,7 +53,7 @@ int escaped_unit(std::string_view text, std::size_t at) {
 
 std::optional<TextFault> find_text_fault(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    if (text[at] >= 0x20 && text[at] < 0x7f) {  // most of every text
+    if (text[at] >= 0x20 && text[at] < 0x7f) {  // the most frequent case
       at += eight_are_plain(text.substr(at)) ? 8 : 1;
       continue;
     }
@@ -86,7 +86,7 @@ std::string join_surrogates(std::string_view text) {
       out.replace(at, 12, fmt::format("\\U{:08X}", point));
       at += 10;
     } else {
-      at += 2;  // over the escaped character, which may be a backslash itself
+      at += 2;  // skip the escaped character, which may be a backslash
     }
   }
   return out;

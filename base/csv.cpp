@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kLimitBytes = 1'000'000'000;
 constexpr std::size_t kLimitFields = 100'000'000;
 
-/// Walks over the text field by field. Doubled quotes are undone in place: a field only shrinks.
+/// Reads the text field by field. Doubled quotes are undone in place, because a field can only shrink.
 class Scanner {
  public:
   Scanner(std::string& text, const std::string& path) : at_(text.data()), end_(at_ + text.size()), path_(path) {
@@ -29,7 +29,7 @@ class Scanner {
     return true;
   }
 
-  /// The next field; `last` tells whether it ended its row.
+  /// The next field. `last` says whether it is the last one of its row.
   std::string_view field(bool& last) {
     const std::string_view text = !done() && *at_ == '"' ? quoted() : plain();
     last = done() || *at_ != ',';
@@ -54,7 +54,7 @@ class Scanner {
     char* const first = ++at_;
     char* to = first;
     while (true) {
-      if (done()) throw ConfigError(Mark{path_, opened}, "a quoted field has no end");
+      if (done()) throw ConfigError(Mark{path_, opened}, "this quoted field is not closed");
       const char c = *at_++;
       if (c == '\n') ++line_;
       if (c == '"') {
@@ -124,7 +124,7 @@ CsvTable CsvTable::of_rows(const std::string& path, std::vector<std::string> col
   table.other_format_ = true;
   table.text_ = std::make_shared<std::string>();
   for (const std::vector<std::string>& row : rows) {
-    SIM_CHECK(row.size() == table.columns_.size(), "a row as wide as the header");
+    SIM_CHECK(row.size() == table.columns_.size(), "a row must be as wide as the header");
     for (const std::string& field : row) *table.text_ += field;
   }
   std::size_t at = 0;

@@ -10,13 +10,15 @@
 
 namespace roofcast {
 
-/// A CSV with a header line (RFC 4180: quoted fields, doubled quotes, CRLF or LF), held whole.
-/// Throws ConfigError for a missing file, a directory, no header, a row of another width.
+/// A CSV table with a header line, held in memory (RFC 4180: quoted fields, doubled quotes, CRLF or LF). Throws
+/// ConfigError for a missing file, a directory, a missing header, or a row whose number of fields differs from the
+/// header's.
 class CsvTable {
  public:
   static CsvTable read_file(const std::string& path);
   static CsvTable parse(std::string text, const std::string& path);
-  /// Rows from another format; `lines` gives each row's position. All rows must be as wide as `columns`.
+  /// Builds a table from rows of another format. `lines` has the line of each row. All rows must be as wide as
+  /// `columns`.
   static CsvTable of_rows(const std::string& path, std::vector<std::string> columns,
                           const std::vector<std::vector<std::string>>& rows, std::vector<int> lines);
 
@@ -32,7 +34,7 @@ class CsvTable {
   Mark mark(std::size_t row,
             std::size_t column) const;  ///< line in the file; column = field number, 0 in tables from other formats
 
-  /// A finite number, or ConfigError at its position; `blank` if the field is empty.
+  /// A finite number, else ConfigError at its location. Returns `blank` for an empty field.
   double number(std::size_t row, std::size_t column) const;
   double number(std::size_t row, std::size_t column, double blank) const;
 

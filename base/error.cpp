@@ -5,7 +5,7 @@
 namespace roofcast {
 namespace {
 
-/// One line whatever the user's value held, so that a message stays one line on the terminal.
+/// Escapes control characters, so that a message stays on one line whatever the user's value contains.
 std::string one_line(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -24,7 +24,7 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-/// "path:line:column: ", as far as it is known.
+/// "path:line:column: ", as far as these are known.
 std::string place_of(const Mark& mark) {
   std::string out = mark.path.str();
   if (mark.line > 0) out += fmt::format("{}{}", out.empty() ? "" : ":", mark.line);
@@ -41,7 +41,7 @@ ConfigError::ConfigError(const Mark& mark, std::string_view message)
 
 void fail_check(const char* condition, const char* file, int line, std::string_view message) {
   std::string_view name(file);
-  name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0; build folders say nothing to the reader
+  name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0; the folder is of no use to the reader
   throw InternalError(fmt::format("{}:{}: check failed: {}: {}", name, line, condition, message));
 }
 

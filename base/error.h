@@ -1,6 +1,6 @@
 #pragma once
-// Three kinds of failure, never mixed: the user's input is wrong (ConfigError), no answer exists
-// (Infeasible, a value), our bug (SIM_CHECK).
+// Three kinds of failure, never mixed. ConfigError: the user's input is wrong. Infeasible, a value: no answer exists.
+// SIM_CHECK: a bug in roofcast.
 
 #include <memory>
 #include <stdexcept>
@@ -10,7 +10,7 @@
 
 namespace roofcast {
 
-/// A text that its copies share: all nodes of a document name the same file.
+/// Text that is shared between copies, because all nodes of a document name the same file.
 class SharedText {
  public:
   SharedText() = default;
@@ -28,43 +28,43 @@ class SharedText {
   std::shared_ptr<const std::string> text_;
 };
 
-/// Where something stands in a file; line and column count from 1, 0 = unknown.
+/// A source location. Lines and columns count from 1; 0 means unknown.
 struct Mark {
   SharedText path;
   int line = 0;
   int column = 0;
 };
 
-/// The user's file or flag is wrong. what() is one line, `path:line:column: message` or
-/// `--flag: message`; the command line ends with status 2.
+/// The user's file or flag is wrong. what() is one line, `path:line:column: message` or `--flag: message`. The program
+/// exits with status 2.
 class ConfigError : public std::runtime_error {
  public:
   ConfigError(const Mark& mark, std::string_view message);
   explicit ConfigError(const std::string& message)
       : std::runtime_error(message), mark_(std::make_shared<const Mark>()) {}
 
-  /// The position, as far as known, and the message without it.
+  /// The location, as far as it is known, and the message without it.
   const Mark& mark() const { return *mark_; }
   std::string message() const { return what() + message_at_; }
 
  private:
-  std::shared_ptr<const Mark> mark_;  // shared: an exception's copy must not throw
+  std::shared_ptr<const Mark> mark_;  // shared, because copying an exception must not throw
   std::size_t message_at_ = 0;
 };
 
-/// No answer exists: the model does not fit, no deployment meets the objective. It is shown, not thrown, wherever other
-/// answers stand beside it; the command line then ends with status 3.
+/// No answer exists: the model does not fit, or no deployment meets the objective. A table shows it beside the other
+/// answers; the program then exits with status 3.
 struct Infeasible {
   std::string reason;
 };
 
-/// A machine lacks what a command needs (no CUDA device, no rsvg-convert): status 3 too.
+/// The machine lacks something that a command needs (a CUDA device, rsvg-convert). The program exits with status 3.
 class Unavailable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A bug in roofcast: status 1.
+/// A bug in roofcast. The program exits with status 1.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -74,7 +74,7 @@ class InternalError : public std::logic_error {
 
 }  // namespace roofcast
 
-/// Invariants that hold unless there is a bug; also checked in Release.
+/// Checks an invariant that only a bug can break. Also active in Release builds.
 #define SIM_CHECK(cond, message)                                             \
   do {                                                                       \
     if (!(cond)) ::roofcast::fail_check(#cond, __FILE__, __LINE__, message); \

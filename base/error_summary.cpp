@@ -38,7 +38,7 @@ double quantile(std::span<const double> values, double fraction) {
 }
 
 ErrorSummary summarize(std::span<const double> predicted, std::span<const double> measured) {
-  SIM_CHECK(predicted.size() == measured.size(), "one prediction a measurement");
+  SIM_CHECK(predicted.size() == measured.size(), "one prediction per measurement");
   ErrorSummary out;
   out.rows = predicted.size();
   if (predicted.empty()) return out;

@@ -1,5 +1,5 @@
 #pragma once
-// How far predictions stand from measurements, in the words of the accuracy tables.
+// Statistics of the errors of predictions against measurements, as the accuracy tables show them.
 
 #include <cstddef>
 #include <span>
@@ -16,21 +16,21 @@ struct ErrorSummary {
   double time_weighted = 0;  ///< sum |predicted - measured| / sum measured
 };
 
-/// Both in the same unit; measured > 0.
+/// Both spans use the same unit; every measured value is positive.
 ErrorSummary summarize(std::span<const double> predicted, std::span<const double> measured);
 
-/// Linear interpolation between order statistics; `values` need not be sorted; 0 when empty.
+/// Quantile by linear interpolation between order statistics. `values` need not be sorted; 0 if empty.
 double quantile(std::span<const double> values, double fraction);
 
 /// Half width of the 90 % interval of a normal distribution, in standard deviations.
 inline constexpr double kNinetyPercent = 1.645;
 
-/// Half width of the interval that holds nine of ten rows, as a standard deviation: the 0.9 quantile of
-/// |log(predicted / measured)| over kNinetyPercent. 0 when empty.
+/// The standard deviation whose 90 % interval holds nine of ten rows: the 0.9 quantile of |log(predicted / measured)|
+/// divided by kNinetyPercent. 0 if empty.
 double log_scatter(std::span<const double> predicted, std::span<const double> measured);
 
-/// Spearman's rank correlation; equal values share the mean of their ranks. NaN where nothing can be ranked: fewer than
-/// two values, or all of one side equal.
+/// Spearman's rank correlation; ties get the mean of their ranks. NaN for fewer than two values, or if all values of
+/// one side are equal.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
 }  // namespace roofcast

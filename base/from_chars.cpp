@@ -24,7 +24,7 @@ std::from_chars_result from_chars(const char* first, const char* last, double& v
 
 namespace {
 
-/// What std::from_chars takes and strtod does not tell apart: no blank, no plus; "0x" is a zero and an x.
+/// The number's text without what strtod accepts and std::from_chars does not: leading blanks, a plus sign, "0x".
 std::string number_text(const char* first, const char* last) {
   const char* at = first;
   if (at != last && *at == '-') ++at;

@@ -4,8 +4,8 @@
 
 namespace roofcast {
 
-/// std::from_chars, of doubles too: libc++ has those from LLVM 20 on alone. Without them strtod of the "C" locale reads
-/// the same texts to the same values.
+/// std::from_chars, also for doubles, which libc++ has only from LLVM 20 on. The fallback is strtod in the "C" locale,
+/// which gives the same values.
 std::from_chars_result from_chars(const char* first, const char* last, double& value);
 
 template <std::integral Number>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 30;
 constexpr std::size_t kMostValues = 40'000'000;
-constexpr int kMostDepth = 200;  // what walks a document does so by recursion
+constexpr int kMostDepth = 200;  // functions on documents are recursive
 
 Mark mark_at(const std::string& path, const std::string& text, std::size_t byte) {
   const std::string_view before = std::string_view(text).substr(0, std::min(byte, text.size()));
@@ -22,15 +22,15 @@ Mark mark_at(const std::string& path, const std::string& text, std::size_t byte)
   return {path, static_cast<int>(line + 1), static_cast<int>(std::max<std::size_t>(1, before.size() - start))};
 }
 
-/// Python writes NaN and Infinity, which JSON has not.
+/// Python writes NaN and Infinity, which JSON does not have.
 bool python_number(const std::string& text, std::size_t byte) {
   const std::size_t begin = byte < 2 ? 0 : byte - 2;
   const std::string_view here = std::string_view(text).substr(begin, 4);
   return here.find("Na") != std::string_view::npos || here.find("In") != std::string_view::npos;
 }
 
-/// Refuses what would take too much memory or stack before anything is built of it. Not by the parser's callback, with
-/// which the time grows with the square of a list's length.
+/// Rejects documents that would need too much memory or stack, before any part is built. The parser's callback is not
+/// used for this: its time grows with the square of a list's length.
 void check_size(const std::string& path, std::string_view text) {
   std::size_t values = 0;
   int depth = 0;
@@ -63,7 +63,7 @@ nlohmann::ordered_json parse_json(const std::string& path, const std::string& te
     if (e.byte >= text.size()) throw ConfigError(mark, "the JSON ends too early; was the result written completely?");
     if (python_number(text, e.byte)) throw ConfigError(mark, "JSON has no NaN and no Infinity");
     if (mark.line > 1 && mark.column == 1 && nlohmann::json::accept(text.substr(0, e.byte - 1)))
-      throw ConfigError(mark, fmt::format("a second document begins here; expected {}, one a file", expected));
+      throw ConfigError(mark, fmt::format("a second document begins here; expected {}, one per file", expected));
     throw ConfigError(mark, fmt::format("not valid JSON here; expected {}", expected));
   } catch (const nlohmann::json::exception&) {
     throw ConfigError(Mark{path, 0, 0}, "not valid JSON: a number is out of range");

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The name of a path that may end with a slash. Empty for "." and "..", which name nothing.
+/// The last part of a path that may end with a slash. Empty for "." and "..".
 std::string last_part(const fs::path& path) {
   const std::string part = (path.has_filename() ? path : path.parent_path()).filename().string();
   return part == "." || part == ".." ? "" : part;
@@ -23,7 +23,7 @@ std::string name_of(const ConfigNode& document, const fs::path& file) {
   return !own.empty() ? own : !folder.empty() ? folder : "config";
 }
 
-/// Its own formats, or those of a part of it, such as text_config.
+/// Whether the model, or a part of it such as text_config, states its quantization formats.
 bool has_formats(const ConfigNode& document) {
   if (document.find("quantization_config") != nullptr || document.find("hf_quant_config") != nullptr) return true;
   return std::any_of(document.entries.begin(), document.entries.end(), [](const ConfigNode::Entry& entry) {
@@ -31,7 +31,7 @@ bool has_formats(const ConfigNode& document) {
   });
 }
 
-/// Null where there is none.
+/// The JSON file `name` in the folder of `file`; null if it does not exist.
 ConfigTree read_beside(const fs::path& file, const char* name) {
   if (file.extension() != ".json") return nullptr;
   const std::string stem = file.filename() == "config.json" ? "" : file.stem().string() + ".";

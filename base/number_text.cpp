@@ -19,13 +19,13 @@ std::size_t digits_from(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Length of the number that text begins with, 0 when it begins with none.
+/// Length of the number at the beginning of the text, 0 if there is none.
 std::size_t number_length(std::string_view text) {
   std::size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   const std::size_t whole = at;
   at = digits_from(text, at);
   std::size_t digits = at - whole;
-  if (digits > 1 && text[whole] == '0') return 0;  // 010 is octal to some readers
+  if (digits > 1 && text[whole] == '0') return 0;  // some readers take 010 for octal
   if (at < text.size() && text[at] == '.') {
     const std::size_t end = digits_from(text, at + 1);
     digits += end - at - 1;
@@ -41,7 +41,7 @@ std::size_t number_length(std::string_view text) {
   return at;
 }
 
-/// `factor` is a multiplier, or a divisor where that is the exact one: 4.5 us is 4.5 / 1e6.
+/// `factor` multiplies, or divides where only the divisor is exact: 4.5 us is 4.5 / 1e6.
 struct Unit {
   std::string_view name;
   double factor;
@@ -101,7 +101,7 @@ const Unit* find_unit(UnitKind kind, std::string_view name) {
 
 NumberFault parse_number(std::string_view text, double& value) {
   if (text.empty() || number_length(text) != text.size()) return NumberFault::kMalformed;
-  if (text[0] == '+') text.remove_prefix(1);  // from_chars takes no plus
+  if (text[0] == '+') text.remove_prefix(1);  // from_chars does not accept a plus sign
   const auto [end, error] = from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range) return NumberFault::kOutOfRange;
   return error == std::errc() && end == text.data() + text.size() ? NumberFault::kNone : NumberFault::kMalformed;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Files under way, for remove_unfinished_files(): a handler of signals may take no lock and no memory.
+/// Files being written, for remove_unfinished_files(). A signal handler may neither lock nor allocate.
 struct Unfinished {
   std::atomic<bool> used{false}, named{false};
   std::array<char, 4096> path{};
@@ -36,7 +36,7 @@ int remember(const std::string& path) {
     entry.named = true;
     return static_cast<int>(i);
   }
-  return -1;  // it is written all the same
+  return -1;  // no free slot: the file is written, but not removed by a signal handler
 }
 
 void forget(int slot) {
@@ -46,7 +46,7 @@ void forget(int slot) {
   entry.used = false;
 }
 
-/// Where a link leads: the link stays.
+/// The target of a symbolic link, so that the link itself is kept.
 std::string target_of(const std::string& path) {
   std::error_code error;
   const fs::path target = fs::weakly_canonical(path, error);
@@ -58,7 +58,8 @@ std::string target_of(const std::string& path) {
 OutputFile::OutputFile(std::string origin, std::string path) : origin_(std::move(origin)), path_(std::move(path)) {
   struct stat status {};
   const bool exists = ::stat(path_.c_str(), &status) == 0;
-  const bool stream = path_.starts_with("/dev/") || path_.starts_with("/proc/");  // /dev/stdout may be a plain file
+  const bool stream =
+      path_.starts_with("/dev/") || path_.starts_with("/proc/");  // /dev/stdout may be redirected to a plain file
   if (exists && (stream || !S_ISREG(status.st_mode))) {
     file_ = std::fopen(path_.c_str(), "wb");
     if (file_ == nullptr) fail(errno);
@@ -70,7 +71,8 @@ OutputFile::OutputFile(std::string origin, std::string path) : origin_(std::move
   slot_ = remember(beside_);
   const auto open = [this] { return ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); };
   int fd = open();
-  if (fd < 0 && errno == EEXIST && ::unlink(beside_.c_str()) == 0) fd = open();  // never through a link of a stranger
+  if (fd < 0 && errno == EEXIST && ::unlink(beside_.c_str()) == 0)
+    fd = open();  // O_EXCL: never follow a link that someone else put there
   if (fd < 0) fail(errno);
   if (exists) static_cast<void>(::fchmod(fd, status.st_mode & 07777));
   file_ = ::fdopen(fd, "wb");

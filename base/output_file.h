@@ -1,5 +1,5 @@
 #pragma once
-// Files of results: whole, or as they were before.
+// Result files that are replaced as a whole or not at all.
 
 #include <cstdio>
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace roofcast {
 
-/// A file that is written beside its place and moved there by close(). Until then, and for good when the program ends
-/// before, the file that stood there stays. Devices and pipes are written as they are.
+/// A file that is written to a temporary name and renamed to its place by close(). If the program ends earlier, the
+/// previous file is kept. Devices and pipes are written directly.
 class OutputFile {
  public:
-  /// Throws ConfigError `origin: cannot write 'path': reason`, as the other calls do.
+  /// Throws ConfigError `origin: cannot write 'path': reason`, as do write() and close().
   OutputFile(std::string origin, std::string path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -25,14 +25,14 @@ class OutputFile {
   void give_up();
 
   std::string origin_, path_;
-  std::string beside_;  ///< empty: written in place
+  std::string beside_;  ///< path of the temporary file; empty: written directly
   std::FILE* file_ = nullptr;
   int slot_ = -1;
 };
 
 void write_file(const std::string& origin, const std::string& path, std::string_view text);
 
-/// Removes what is written beside and not moved yet. For handlers of signals that end the program.
+/// Removes temporary files that were not renamed yet. For signal handlers that end the program.
 void remove_unfinished_files() noexcept;
 
 }  // namespace roofcast

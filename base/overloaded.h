@@ -2,8 +2,8 @@
 
 namespace roofcast {
 
-/// One function for each alternative of a variant: std::visit(Overloaded{...}, variant) does not compile where an
-/// alternative has none.
+/// One function per alternative of a variant. std::visit(Overloaded{...}, variant) does not compile if an alternative
+/// is missing.
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty where the system does not tell: no /proc in a bare chroot.
+/// Empty where the system does not say, as in a chroot without /proc.
 fs::path known_to_the_system() {
 #if defined(__APPLE__)
   std::array<char, 4096> path{};

@@ -4,7 +4,7 @@
 
 namespace roofcast {
 
-/// The file of the running program: as the system knows it, else as `argv0` names it. Empty when neither finds it.
+/// The file of the running program, from the operating system or else from `argv0`. Empty if neither finds it.
 std::filesystem::path program_path(const std::string& argv0);
 
 }  // namespace roofcast

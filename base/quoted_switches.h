@@ -1,5 +1,5 @@
 #pragma once
-// "false" written as text where true or false is meant.
+// Finds "true" and "false" written in quotes where a boolean is meant.
 
 #include <string>
 #include <vector>
@@ -13,8 +13,7 @@ struct QuotedSwitch {
   ConfigTree value;
 };
 
-/// The values "true" and "false" in quotes, in all maps of a document. ConfigReader::boolean() reads them as what they
-/// say.
+/// All values "true" and "false" in quotes, at any depth. ConfigReader::boolean() accepts them.
 std::vector<QuotedSwitch> quoted_switches(const ConfigTree& tree);
 /// `'KEY': false in quotes is read as false`.
 std::string text_of(const QuotedSwitch& found);

@@ -8,7 +8,7 @@
 namespace roofcast {
 namespace {
 
-/// splitmix64 (Steele, Lea and Flood 2014): steps `state` and returns its mix.
+/// splitmix64 (Steele, Lea and Flood 2014): advances `state` and returns the mixed value.
 std::uint64_t splitmix(std::uint64_t& state) {
   state += 0x9e3779b97f4a7c15u;
   std::uint64_t z = state;
@@ -24,8 +24,7 @@ Random::Random(std::uint64_t seed) {
 }
 
 Random Random::fork(std::uint64_t stream) const {
-  // All of the state and the stream number go through the mixer one after another, so that
-  // neighbouring streams share nothing.
+  // The whole state and the stream number are mixed, so that neighbouring streams are unrelated.
   std::uint64_t mixed = stream;
   for (const std::uint64_t word : state_) mixed = splitmix(mixed) ^ word;
   return Random(splitmix(mixed));
@@ -50,7 +49,7 @@ std::int64_t Random::uniform_integer(std::int64_t low, std::int64_t high) {
   const std::uint64_t last = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   if (last == ~std::uint64_t{0}) return static_cast<std::int64_t>(bits());
   const std::uint64_t count = last + 1;
-  const std::uint64_t biased = (~std::uint64_t{0} - count + 1) % count;  // 2^64 mod count draws too many
+  const std::uint64_t biased = (~std::uint64_t{0} - count + 1) % count;  // 2^64 mod count draws are rejected
   std::uint64_t drawn = bits();
   while (drawn < biased) drawn = bits();
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + drawn % count);

@@ -4,18 +4,18 @@
 
 namespace roofcast {
 
-/// xoshiro256++ (Blackman and Vigna 2019, public domain algorithm), seeded through splitmix64. The
-/// same seed gives the same stream on every platform: distributions are ours, not the library's.
+/// xoshiro256++ (Blackman and Vigna 2019, public domain), seeded by splitmix64. A seed gives the same numbers on every
+/// platform, because the distributions are implemented here and not taken from the standard library.
 class Random {
  public:
   explicit Random(std::uint64_t seed);
-  Random fork(std::uint64_t stream) const;  ///< an independent generator, e.g. one a client
+  Random fork(std::uint64_t stream) const;  ///< an independent generator, for example one per client
 
   std::uint64_t bits();
   double uniform();                                                   ///< [0, 1), 53 bits
   std::int64_t uniform_integer(std::int64_t low, std::int64_t high);  ///< inclusive, unbiased
   double exponential(double mean);
-  double normal();  ///< polar method, no state kept between calls
+  double normal();  ///< Marsaglia's polar method; keeps no state between calls
   double lognormal(double mu, double sigma);
   double gamma(double shape, double scale);  ///< Marsaglia and Tsang 2000
 

@@ -41,7 +41,7 @@ Flag flag_of(const ConfigTree& document, std::string_view setting) {
   return flag;
 }
 
-/// Calls visit(dotted key, value) for every setting; lists are settings.
+/// Calls visit(dotted key, value) for every setting; a list counts as one setting.
 void visit_settings(const ConfigTree& changes, const std::string& prefix,
                     const std::function<void(const std::string&, const ConfigNode::Entry&)>& visit) {
   if (!changes || changes->kind != ConfigNode::Kind::kMap) return;
@@ -54,7 +54,7 @@ void visit_settings(const ConfigTree& changes, const std::string& prefix,
   }
 }
 
-/// Whether the settings have this value already.
+/// Whether the settings already have this value.
 bool has_value(const ConfigTree& settings, const std::string& key, const ConfigNode::Entry& entry) {
   ConfigTree at = settings;
   for (const std::string& part : split(key, '.')) {
@@ -115,7 +115,8 @@ void check_own(std::string_view kind, const ConfigTree& document, const ConfigTr
     const std::string with_value = key + ": " + (entry.value ? entry.value->scalar : "");
     for (const auto& [setting, whose] : foreign) {
       if (setting == key || setting == with_value)
-        throw ConfigError(mark_of(entry), fmt::format("{} has no '{}': it is {}'s", name_of(document), setting, whose));
+        throw ConfigError(mark_of(entry),
+                          fmt::format("{} has no '{}': it is a setting of {}", name_of(document), setting, whose));
     }
   });
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Which settings an engine's command line has, by its releases: `flags` and `own` of its document.
+// Which settings an engine's command line offers in each release, from `flags` and `own` of its document.
 
 #include <string>
 #include <string_view>
@@ -9,17 +9,17 @@
 
 namespace roofcast {
 
-/// Whether the release's command line says the setting: `flags: {always: [setting], setting: VERSION}`, or
-/// `setting: {since, command, until}`: it came with `since`, and its flag is that of `command` until `until`. An empty
+/// Whether the release has a flag for the setting. `flags: {always: [setting], setting: VERSION}` names the first
+/// version with the flag. In `setting: {since, command, until}`, the flag is called `command` before `until`. An empty
 /// version is the newest.
 bool has_flag(const ConfigTree& document, const std::string& version, std::string_view setting);
 
-/// Throws ConfigError where `changes` sets what a later release brought, unless it is off (false, 0, none) or as
-/// the release has it.
+/// Throws ConfigError if `changes` sets something that came with a later release, unless the value turns it off (false,
+/// 0, none) or is the release's own.
 void check_introduced(const ConfigTree& document, const Release& release, const ConfigTree& changes);
 
-/// Throws ConfigError where `changes` sets what another document of this kind calls its `own` ("setting" or
-/// "setting: value") and this one does not.
+/// Throws ConfigError if `changes` sets something that only another document of this kind lists under `own` ("setting"
+/// or "setting: value").
 void check_own(std::string_view kind, const ConfigTree& document, const ConfigTree& changes);
 
 }  // namespace roofcast

@@ -4,8 +4,8 @@
 
 namespace roofcast {
 
-/// Characters a line of stdout has room for: $COLUMNS, else the width of the terminal; none where stdout is no terminal
-/// (a file or a program reads it). At least 40.
+/// Line width of stdout in characters: $COLUMNS, else the width of the terminal; at least 40. Empty if stdout is not a
+/// terminal.
 std::optional<std::size_t> terminal_width();
 
 }  // namespace roofcast

@@ -8,7 +8,7 @@
 namespace roofcast {
 namespace {
 
-/// Edits (insert, delete, replace, swap of neighbours) that turn a into b; no part edited twice.
+/// Edits (insert, delete, replace, transpose neighbours) that turn a into b. No substring is edited twice.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -27,15 +27,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-constexpr std::size_t kLongestWord = 200;  // the distance costs the product of the lengths
+constexpr std::size_t kLongestWord = 200;  // the time grows with the product of the lengths
 
-/// A name for a message of one line: the columns of a file that is no table can be as long as the file.
+/// Shortens a name for messages: in a file that is not a table, a "column name" can be as long as the file.
 std::string shortened(const std::string& name) {
   constexpr std::size_t kShown = 60;
   return name.size() <= kShown ? name : name.substr(0, kShown) + "...";
 }
 
-/// Lower case, its parts joined by '-': "M4 Max" and "m4_max" are "m4-max".
+/// Lower case, with parts joined by '-': "M4 Max" and "m4_max" become "m4-max".
 std::string hyphened(std::string_view name) {
   std::string out = lower(name);
   std::replace_if(
@@ -43,7 +43,7 @@ std::string hyphened(std::string_view name) {
   return out;
 }
 
-/// The longest of the names with which the word goes on after '-': 'qwen3-32b' of 'qwen3-32b-instruct'.
+/// The longest name that the word begins with, up to a '-': 'qwen3-32b' for 'qwen3-32b-instruct'.
 std::string_view longest_beginning(const std::string& word, std::span<const std::string> names) {
   std::string_view longest;
   for (const std::string& name : names) {
@@ -53,7 +53,7 @@ std::string_view longest_beginning(const std::string& word, std::span<const std:
   return longest;
 }
 
-/// As many parts of the name as the word has: 'b200' of 'b200-sxm'.
+/// The first parts of the name, as many as the word has: 'b200' for 'b200-sxm'.
 std::string beginning(const std::string& name, const std::string& word) {
   std::string out = hyphened(name);
   std::size_t end = 0;
@@ -67,7 +67,7 @@ std::string beginning(const std::string& name, const std::string& word) {
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   if (word.empty() || word.size() > kLongestWord) return "";
   const std::string wanted = hyphened(word);
-  // Two edits leave little of a short word, least of all of a number: 'b100' is no misspelt 'a10g'.
+  // Two edits change most of a short word, especially a number: 'b100' is not a misspelt 'a10g'.
   const bool digits = std::any_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
   const std::size_t near = word.size() > 6 ? word.size() / 3 : word.size() > 4 && !digits ? 2 : 1;
   std::size_t best = near + 1;
@@ -77,7 +77,7 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
     const std::size_t shorter = std::min(candidate.size(), wanted.size());
     if (longer - shorter >= best) continue;
     const std::size_t distance = edit_distance(wanted, hyphened(candidate));
-    if (distance < best && distance < longer) {  // == longer: nothing in common
+    if (distance < best && distance < longer) {  // equal to longer: nothing in common
       best = distance;
       found = candidate;
     }
@@ -136,7 +136,7 @@ std::string_view trim(std::string_view text) {
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // ASCII alone, whatever the locale
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // ASCII only, whatever the locale
   }
   return out;
 }

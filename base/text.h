@@ -6,12 +6,12 @@
 
 namespace roofcast {
 
-/// The candidate one edit (Damerau-Levenshtein) away; else the first that begins with the word; else the one with the
-/// smallest distance, if that is at most max(2, a third of the length). Ignores case. Empty if there is none.
+/// The candidate that differs by one edit (Damerau-Levenshtein); else the first that begins with the word; else the one
+/// with the smallest distance, up to max(2, a third of the length). Ignores case. Empty if there is none.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 /// "unknown gpu 'h100'; nearest is 'h100-sxm' (valid: ...)" with at most 12 valid names listed.
 std::string unknown_name(std::string_view kind, std::string_view word, std::span<const std::string> valid);
-/// The end of such a message: "; nearest is 'h100-sxm' (valid: ...)".
+/// The end of that message: "; nearest is 'h100-sxm' (valid: ...)".
 std::string nearest_and_valid(std::string_view word, std::span<const std::string> valid);
 
 std::vector<std::string> split(std::string_view text, char separator);  ///< "a,,b" -> 3 parts, "" -> 1

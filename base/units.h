@@ -68,7 +68,7 @@ inline constexpr Bytes kByte{1.0}, kGigabyte{1e9}, kGibibyte{1073741824.0}, kMeb
 inline constexpr BytesPerSecond kGigabytePerSecond{1e9};
 inline constexpr FlopsPerSecond kTeraflopPerSecond{1e12};
 
-/// Small types for what is neither time, bytes nor work.
+/// Small types for quantities other than time, bytes and work.
 struct Watts {
   double value = 0.0;
   constexpr auto operator<=>(const Watts&) const = default;

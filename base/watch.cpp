@@ -9,8 +9,8 @@ thread_local Watch* t_watch = nullptr;
 
 Watch* current_watch() { return t_watch; }
 
-Watched::Watched(Watch* watch) : before_(t_watch) { t_watch = watch; }
-Watched::~Watched() { t_watch = before_; }
+WatchScope::WatchScope(Watch* watch) : before_(t_watch) { t_watch = watch; }
+WatchScope::~WatchScope() { t_watch = before_; }
 
 void check_stopped() {
   if (t_watch != nullptr && t_watch->stop) throw Stopped();

@@ -1,5 +1,5 @@
 #pragma once
-// Lets another thread watch a long computation and stop it.
+// Lets another thread follow the progress of a long computation and stop it.
 
 #include <atomic>
 #include <cstdint>
@@ -13,28 +13,28 @@ struct Watch {
   std::atomic<std::uint64_t> requests{0};     ///< finished so far, over all simulations
 };
 
-/// Thrown by a computation that its watch has stopped.
+/// Thrown by a computation after its watch asked it to stop.
 class Stopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped"; }
 };
 
-/// The watch of this thread's computation; null: none.
+/// The watch of this thread's computation; null if there is none.
 Watch* current_watch();
 
-/// This thread works for `watch` until the end of the scope. Loops over all cores pass it on.
-class Watched {
+/// Sets this thread's watch until the end of the scope. Parallel loops pass it on to their threads.
+class WatchScope {
  public:
-  explicit Watched(Watch* watch);
-  ~Watched();
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
+  explicit WatchScope(Watch* watch);
+  ~WatchScope();
+  WatchScope(const WatchScope&) = delete;
+  WatchScope& operator=(const WatchScope&) = delete;
 
  private:
   Watch* before_;
 };
 
-/// Throws Stopped if this thread's watch asks for it.
+/// Throws Stopped if this thread's watch asks it to stop.
 void check_stopped();
 
 }  // namespace roofcast

@@ -12,11 +12,11 @@
 namespace roofcast::calibrate {
 namespace {
 
-/// A rate or a cost of one record, in the unit of its ceiling.
+/// A rate or a cost from one record, in the unit of its ceiling.
 struct Reading {
   std::string name, unit;
   double value = 0;
-  bool lowest = false;  ///< the least of them counts
+  bool lowest = false;  ///< the smallest reading is the ceiling
   std::optional<double> datasheet{};
 };
 
@@ -77,7 +77,7 @@ ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block,
   ShownBlock out{.family = kernels,
                  .block = place_of(kernel, dtype),
                  .constants = {},
-                 .standing = std::string(name_of(record.standing)),
+                 .provenance = std::string(name_of(record.provenance)),
                  .source = record.source,
                  .rows = record.rows,
                  .mape = record.mape,
@@ -94,7 +94,7 @@ ShownBlock shown(const Kernel& kernel, Dtype dtype, const ConstantsBlock& block,
   return out;
 }
 
-/// A block of the shared map that is the same under every set of `all` is listed once, as shared, before the others.
+/// Blocks of the shared map that are equal under every kernel set of `all` are listed once, first, as shared.
 void share_once(const ConfigTree& map, std::vector<ShownBlock>& all) {
   const auto key = [](const ShownBlock::Constant& c) { return std::tie(c.name, c.value, c.stated); };
   const auto equal = [&](const ShownBlock::Constant& a, const ShownBlock::Constant& b) { return key(a) == key(b); };
@@ -142,7 +142,7 @@ std::vector<ShownBlock> blocks_of(const ConfigTree& gpu) {
     const std::string& name = rules->name();
     const std::array<ConfigTree, 2> maps{shared, constants_in(*gpu, name)};
     const BlocksBeneath beneath = blocks_beneath(gpu, name);
-    if (rules->base() != nullptr && !maps[1]) continue;  // they are its base's
+    if (rules->base() != nullptr && !maps[1]) continue;  // they belong to the set that it extends
     const Efficiency in_force = load_gpu(gpu, name).efficiency;
     if (in_force.kernels() != name) continue;
     for (const Kernel* kernel : kernels()) {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Times an engine's own kernels where its wheels are installed, one JSON line a point as `roofcast calibrate measure`
-writes them. `roofcast calibrate fit` takes those of vLLM; those of PyTorch are for reading:
+"""Times an engine's own kernels on a machine with its wheels. Writes one JSON line per point, in the format of
+`roofcast calibrate measure`. `roofcast calibrate fit` reads those of vLLM; those of PyTorch are for information:
 
     python3 collect_engines.py --out vllm.jsonl [--engine vllm|pytorch] [--budget 120]
         [--only gemm,attention_decode,attention_prefill]
 
-vLLM: its CUTLASS products in fp8 with a scale per token and per channel, FlashAttention over a paged bf16 cache.
-PyTorch, under which Hugging Face Transformers runs: torch._scaled_mm with the same scales, and
-scaled_dot_product_attention of one query group per key head. Every result is compared with PyTorch in fp32 before it is
-timed. A kernel that fails is written down as failed, and the rest goes on.
+vLLM: its CUTLASS GEMMs in fp8 with a scale per token and per channel, FlashAttention over a paged bf16 cache.
+PyTorch, which Hugging Face Transformers uses: torch._scaled_mm with the same scales, and
+scaled_dot_product_attention with one query group per key head. Every result is compared with PyTorch in fp32 before
+the kernel is timed. A kernel that fails is recorded as failed, and the others are still measured.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SERVED = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]  # the layer
 
 
 def line_of(point, engine, kernel, device, samples, repeats, stop, note, states, commit="collect_engines"):
-    """One line; `samples` in microseconds a call, `states` before, during and after."""
+    """One JSON line. `samples`: microseconds per call; `states`: before, during and after."""
     median = statistics.median(samples) if samples else 0.0
     return json.dumps({
         "op": point["op"], "dtype": point["dtype"], "shape": point["shape"], "engine": engine, "kernel": kernel,
@@ -33,7 +33,7 @@ def line_of(point, engine, kernel, device, samples, repeats, stop, note, states,
 
 
 def points():
-    """The most telling ones first."""
+    """The most informative points first."""
     def gemm(m, n, k, load=None):
         shape = {"m": m, "n": n, "k": k} | ({"load_ms": load} if load else {})
         return {"op": "gemm", "dtype": "fp8", "shape": shape, "flops": 2.0 * m * n * k,
@@ -59,7 +59,7 @@ def points():
 
 
 def product(torch, shape):
-    """y[m, n] = x[m, k] w[n, k]^T by vLLM's CUTLASS kernel; weights rotate, so that L2 holds none."""
+    """y[m, n] = x[m, k] w[n, k]^T by vLLM's CUTLASS kernel. Weights rotate, so that none is in L2."""
     from vllm import _custom_ops as ops
     m, n, k = shape["m"], shape["n"], shape["k"]
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
@@ -77,7 +77,7 @@ def product(torch, shape):
 
 
 def torch_product(torch, shape):
-    """The same product by PyTorch's own kernel."""
+    """The same GEMM by PyTorch's own kernel."""
     m, n, k = shape["m"], shape["n"], shape["k"]
     slots = max(1, min(64, -(-4 * torch.cuda.get_device_properties(0).L2_cache_size // (n * k))))
     fp8 = torch.float8_e4m3fn
@@ -155,7 +155,7 @@ def make(torch, engine, point):
 
 
 class Clock:
-    """Clocks and their limits by NVML; zeros without it."""
+    """Clocks and their limits from NVML; zeros without it."""
 
     def __init__(self):
         try:
@@ -182,7 +182,7 @@ class Clock:
 
 
 def measure(torch, engine, point, clock, flush):
-    """(kernel, samples in us, calls a sample, states); raises where the result is wrong."""
+    """Returns (kernel, samples in us, calls per sample, states). Raises if the result is wrong."""
     kernel, run, want, part = make(torch, engine, point)
     got = part(run(0)).float()
     error = ((got - want).norm() / want.norm()).item()
@@ -213,7 +213,7 @@ def measure(torch, engine, point, clock, flush):
                 graph.replay()
                 events.append(mark())
                 events[-1].record()
-            events[-4].synchronize()  # a few ahead of the device, not many
+            events[-4].synchronize()  # stay only a few launches ahead of the device
             during = clock.state()
         torch.cuda.synchronize()
         times = [1e3 * a.elapsed_time(b) / repeats for a, b in zip(events, events[1:])]
@@ -221,7 +221,7 @@ def measure(torch, engine, point, clock, flush):
     else:
         for _ in range(25):
             flush.sum()
-            torch.cuda._sleep(200_000)  # cycles, some 0.1 ms: all is queued before the graph starts
+            torch.cuda._sleep(200_000)  # cycles, about 0.1 ms: everything is queued before the graph starts
             start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             start.record()
             graph.replay()
@@ -243,7 +243,7 @@ def main():
         import torch
         of_engine = torch if flags.engine == "pytorch" else importlib.import_module(flags.engine)
     except ImportError as error:
-        parser.exit(3, f"collect_engines: {error}; it runs where the engine's wheels are installed\n")
+        parser.exit(3, f"collect_engines: {error}; it needs the wheels of the engine\n")
     if not torch.cuda.is_available():
         parser.exit(3, "collect_engines: PyTorch sees no CUDA device\n")
     p = torch.cuda.get_device_properties(0)
@@ -266,7 +266,7 @@ def main():
                 stop, note = "wrong_result", str(error)
             except torch.cuda.OutOfMemoryError as error:
                 stop, note = "out_of_memory", str(error).splitlines()[0]
-            except Exception as error:  # of the engine, of whatever kind: named, and the next one runs
+            except Exception as error:  # any error of the engine: recorded; the next point runs
                 stop, note = "failed", f"{type(error).__name__}: {error}".splitlines()[0]
             out.write(line_of(point, engine, kernel, device, samples, repeats, stop, note, states) + "\n")
             out.flush()

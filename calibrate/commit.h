@@ -2,7 +2,7 @@
 
 namespace roofcast::calibrate {
 
-/// The commit that this program was built from, "-dirty" behind it where files had changed; "unknown" outside git.
+/// The commit that this program was built from, with "-dirty" if files were changed; "unknown" outside git.
 extern const char* const kCommit;
 
 }  // namespace roofcast::calibrate

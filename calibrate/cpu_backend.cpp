@@ -55,7 +55,7 @@ class CpuCase : public Case {
   Bytes bytes_{};
 };
 
-/// Words summed, set or copied.
+/// Sums, sets or copies words.
 class Stream final : public CpuCase {
  public:
   explicit Stream(const Point& point)
@@ -132,7 +132,7 @@ class Product final : public CpuCase {
   std::vector<float> x_, w_, y_;
 };
 
-/// Attention with an online softmax: each of `queries` sees `context` keys, a prompt's only those up to its own.
+/// Attention with an online softmax. Each of `queries` sees `context` keys; in a prompt, only those up to its own.
 class Attention final : public CpuCase {
  public:
   Attention(const Point& point, bool prompt)
@@ -168,7 +168,7 @@ class Attention final : public CpuCase {
 
  private:
   std::size_t visible(std::size_t query) const { return context_ - queries_ + query + 1; }
-  /// Where the keys of a row (sequence, query, head) begin.
+  /// Index of the first key of a row (sequence, query, head).
   std::size_t cache_of(std::size_t row) const {
     const std::size_t head = row % heads_ * kv_heads_ / heads_, sequence = row / heads_ / queries_;
     return (sequence * kv_heads_ + head) * context_ * d_;
@@ -217,7 +217,7 @@ class CpuBackend final : public Backend {
   }
   std::unique_ptr<Case> prepare(const Point& point) override {
     if (!knows(point.op) || (point.op != "stream" && point.dtype != "bf16"))
-      throw Unsupported(fmt::format("the CPU has no {} {}", point.op, point.dtype));
+      throw Unsupported(fmt::format("the CPU backend does not support {} in {}", point.op, point.dtype));
     try {
       if (point.op == "stream") return std::make_unique<Stream>(point);
       if (point.op == "gemm") return std::make_unique<Product>(point);

@@ -1,6 +1,6 @@
 #pragma once
-// Real kernels on one CPU core, in a few plain lines each: the whole way from a point to a fit, where no GPU is.
-// A self-test of the harness; its numbers say nothing about a GPU.
+// Simple kernels on one CPU core. They allow the whole path from a point to a fit without a GPU, as a self-test of the
+// harness. Their numbers say nothing about a GPU.
 
 #include <memory>
 
@@ -8,7 +8,7 @@
 
 namespace roofcast::calibrate {
 
-/// Knows stream, gemm, attention_decode and attention_prefill, the last three in bf16.
+/// Supports stream, gemm, attention_decode and attention_prefill, the last three in bf16.
 std::unique_ptr<Backend> open_cpu_backend();
 
 }  // namespace roofcast::calibrate

@@ -1,5 +1,5 @@
 #pragma once
-// What a fit says of a constant.
+// What a fit reports about a constant.
 
 #include <string_view>
 
@@ -12,8 +12,8 @@ struct FieldReport {
   std::string_view name;
   double value = 0, standard_error = 0;
   FieldState state = FieldState::kFitted;
-  /// Was it told by the rows? Else it is assumed, or another block's.
-  bool told() const { return state == FieldState::kFitted || state == FieldState::kAtBound; }
+  /// Whether the rows determined it. Else it is assumed, or inherited from another block.
+  bool is_determined() const { return state == FieldState::kFitted || state == FieldState::kAtBound; }
 };
 
 }  // namespace roofcast::calibrate

@@ -37,8 +37,8 @@ std::string_view name_of(FieldState state) {
 namespace fit_detail {
 namespace {
 
-/// Bounds become 0..1. Rates and sizes that span decades move in their logarithm, costs that may be zero
-/// in their square root (fine near zero), fractions as they are.
+/// Maps a field's bounds to 0..1. Rates and sizes that span decades use a logarithmic scale, costs that may be zero a
+/// square-root scale (fine near zero), fractions a linear one.
 double to_value(const Field& field, double unit) {
   unit = std::clamp(unit, 0.0, 1.0);
   if (field.low > 0.0 && field.high / field.low > 10.0) return field.low * std::pow(field.high / field.low, unit);
@@ -56,8 +56,8 @@ double to_unit(const Field& field, double value) {
   return std::clamp(unit, 0.0, 1.0);
 }
 
-/// A prior is worth what one row is: it counts as known to a quarter of the bounds, a row to 10 %, so over n rows it
-/// weighs (0.1 / 0.25)^2 / 2n.
+/// A prior weighs as much as one row. It counts as known to a quarter of the bounds, a row to 10 %, so over n rows its
+/// weight is (0.1 / 0.25)^2 / 2n.
 constexpr double kPriorWeightOfRows = 0.08;
 
 double huber(double residual, double width) {
@@ -84,7 +84,7 @@ class Objective {
     for (const std::size_t i : free_) units.push_back(to_unit(fields_[i], fields_[i].prior));
     return units;
   }
-  /// `all` has a value for each field, the fixed ones too.
+  /// `all` has a value for each field, including fixed ones.
   std::vector<double> units_of(std::span<const double> all) const {
     std::vector<double> units;
     for (const std::size_t i : free_) units.push_back(to_unit(fields_[i], all[i]));
@@ -123,8 +123,8 @@ double loss_for_nlopt(const std::vector<double>& units, std::vector<double>&, vo
   return static_cast<Objective*>(objective)->loss(units);
 }
 
-/// Subplex (Rowan 1990, NLopt's LN_SBPLX): simplex searches in small subspaces; it bears the kinks that a
-/// minimum over tiles makes.
+/// Subplex (Rowan 1990, NLopt's LN_SBPLX): simplex searches in small subspaces. It tolerates the kinks of a minimum
+/// over tiles.
 std::pair<std::vector<double>, double> search(Objective& objective, std::vector<double> units, double step,
                                               int evaluations) {
   nlopt::opt solver(nlopt::LN_SBPLX, static_cast<unsigned>(units.size()));
@@ -139,7 +139,7 @@ std::pair<std::vector<double>, double> search(Objective& objective, std::vector<
   std::vector<double> best = units;
   try {
     solver.optimize(best, loss);
-  } catch (const nlopt::roundoff_limited&) {  // as far as doubles go: the point found is good
+  } catch (const nlopt::roundoff_limited&) {  // the limit of double precision: the point found is good
     loss = objective.loss(best);
   }
   return {best, loss};
@@ -181,7 +181,7 @@ std::vector<double> best_of_starts(Objective& objective, const FitOptions& optio
   return search(objective, best.first, 0.02, options.max_evaluations).first;
 }
 
-/// Numeric Jacobian of the log ratios, one column a free field.
+/// Numeric Jacobian of the log ratios, one column per free field.
 Eigen::MatrixXd jacobian(Objective& objective, const std::vector<double>& units, std::size_t rows) {
   Eigen::MatrixXd columns(static_cast<Eigen::Index>(rows), static_cast<Eigen::Index>(units.size()));
   for (std::size_t j = 0; j < units.size(); ++j) {
@@ -207,8 +207,8 @@ Eigen::VectorXd weights_of(const std::vector<double>& ratios, double width) {
   return weights;
 }
 
-/// Standard errors in units of the bounds: s^2 (J' W J)^-1 with Huber's weights; a direction that the data do not
-/// see gets a large one.
+/// Standard errors in units of the bounds: s^2 (J' W J)^-1 with Huber's weights. A direction without information in the
+/// data gets a large one.
 std::vector<double> standard_errors(Objective& objective, const std::vector<double>& units, std::size_t rows,
                                     double width) {
   if (units.empty()) return {};
@@ -227,7 +227,7 @@ std::vector<double> standard_errors(Objective& objective, const std::vector<doub
   return errors;
 }
 
-/// Does any value within the bounds change the loss by more than 0.1 %?
+/// Whether any value within the bounds changes the loss by more than 0.1 %.
 bool matters(Objective& objective, const std::vector<double>& units, std::size_t j) {
   const double loss = objective.loss(units);
   std::vector<double> moved = units;
@@ -259,8 +259,8 @@ std::vector<FieldReport> report(Objective& objective, std::span<const Field> fie
   return reports;
 }
 
-/// The free field that the rows tell least about, when that is too little: its error spans half its bounds,
-/// or no value of it changes the loss.
+/// The free field that the rows determine least, if that is too little: its error spans half its bounds, or none of its
+/// values changes the loss.
 std::optional<std::size_t> least_identified(Objective& objective, const std::vector<double>& units,
                                             const std::vector<double>& errors) {
   std::optional<std::size_t> worst;
@@ -271,7 +271,7 @@ std::optional<std::size_t> least_identified(Objective& objective, const std::vec
   return worst;
 }
 
-/// The free fields of a fit, put back to what lies beneath as far as the rows do not need them.
+/// Sets free fields of a fit back to their inherited values, as far as the rows allow.
 class Pooling {
  public:
   Pooling(std::vector<Field>& fields, std::span<const std::size_t> rows, const Residuals& residuals,
@@ -281,7 +281,7 @@ class Pooling {
     loss_ = objective.loss(units_);
   }
 
-  /// What is left free, in units.
+  /// Returns the fields that remain free, in units.
   std::vector<double> run(std::vector<bool>& pooled) {
     while (!units_.empty() && many(pooled)) {
     }
@@ -291,8 +291,8 @@ class Pooling {
   }
 
  private:
-  /// A constant costs data: all that are put back may raise the loss by this share, and each of them by what chance
-  /// would lower it (Akaike: a factor of e^(2 / rows)).
+  /// All fields set back may together raise the loss by this share, and each of them by as much as a free constant
+  /// lowers it by chance (Akaike: a factor of e^(2 / rows)).
   static constexpr double kWorth = 0.03;
   double allowed(double now) const {
     return std::max(loss_ * (1.0 + kWorth), now * std::exp(2.0 / static_cast<double>(rows_.size())));
@@ -306,7 +306,7 @@ class Pooling {
     return pooling_order(curvature, units_, objective.prior_units());
   }
 
-  /// As many as the curvature promises to be cheap, or half of them, or a quarter ...
+  /// Tries as many fields as the curvature predicts to be cheap, then half of them, a quarter, ...
   bool many(std::vector<bool>& pooled) {
     Objective objective(fields_, rows_, residuals_, options_);
     const double now = objective.loss(units_);
@@ -322,7 +322,8 @@ class Pooling {
     return false;
   }
 
-  /// One that costs little all the same: far from its minimum the loss is no parabola.
+  /// Sets back a single field that costs little although the curvature predicts otherwise: far from its minimum the
+  /// loss is not parabolic.
   bool one(std::vector<bool>& pooled) {
     Objective objective(fields_, rows_, residuals_, options_);
     const double now = objective.loss(units_);
@@ -355,7 +356,7 @@ class Pooling {
   const Residuals& residuals_;
   const FitOptions& options_;
   std::vector<double> units_;
-  double loss_ = 0.0;  ///< of the fit with all its freedom
+  double loss_ = 0.0;  ///< of the fit with all fields free
 };
 
 }  // namespace
@@ -369,7 +370,7 @@ std::vector<Field> fields_of(const KernelConstants& prior, const FitOptions& opt
   std::vector<Field> fields;
   for (const FieldFacts& field : prior.kernel->fields()) {
     fields.push_back(
-        {field.name, field.low, field.high, values[fields.size()], field.held || is_fixed(options, field.name)});
+        {field.name, field.low, field.high, values[fields.size()], field.fixed || is_fixed(options, field.name)});
   }
   return fields;
 }
@@ -437,8 +438,8 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
     units = Pooling(mine, seen, residuals, options, units).run(unknown);
     solution.values = Objective(mine, seen, residuals, options).values(units);
   }
-  // The prior stands in for what the rows do not tell, one constant at a time: of two that only act together the
-  // other one is told then. The rest moves to suit it.
+  // Replace fields that the rows do not determine by their priors, one at a time: of two fields that only act together,
+  // the other one is then determined. The remaining fields are refitted.
   while (true) {
     Objective objective(mine, seen, residuals, options);
     const std::vector<double> errors = standard_errors(objective, units, seen.size(), options.huber_width);
@@ -457,7 +458,7 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
     if (!unknown[i]) continue;
     solution.reports[i].state = options.pools ? FieldState::kPooled : FieldState::kNotIdentified;
     if (options.pools) continue;
-    // as unknown as anything within the bounds
+    // as uncertain as any value within the bounds
     solution.reports[i].standard_error = (mine[i].high - mine[i].low) / std::sqrt(12.0);
   }
   return solution;
@@ -465,7 +466,7 @@ Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows,
 
 ConstantsBlock kept_block(const FitOptions& options, const std::string& block) {
   const ConstantsBlock found = block_at(*options.kept, block);
-  if (!found) throw ConfigError(options.what + ": it has no constants to keep");
+  if (!found) throw ConfigError(options.what + ": there are no constants to keep");
   return found;
 }
 
@@ -495,13 +496,13 @@ FitRecord renewed(FitRecord record, const FitOptions& options, const ErrorSummar
 
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter) {
   FitRecord record;
-  record.standing = Standing::kMeasured;
+  record.provenance = Provenance::kMeasured;
   record.source = options.source;
   record.rows = static_cast<int>(own.rows);
   record.mape = own.mape;
   record.discrepancy = scatter;
   for (const FieldReport& field : solution.reports)
-    record.standard_errors.push_back(field.told() ? field.standard_error : 0.0);
+    record.standard_errors.push_back(field.is_determined() ? field.standard_error : 0.0);
   return record;
 }
 

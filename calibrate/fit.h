@@ -2,7 +2,7 @@
 // Bounded, robust, derivative-free fit of a kernel's constants to measured times.
 //   auto result = fit<StateParameters>(rows, [&](const StateRow& row, const StateParameters& p) { return seconds; },
 //                                     options, [](const StateRow& row) { return family_of_shapes(row); });
-// A Row has `.header.latency` (Seconds). The predictor must be pure; it is called about 1e6 times.
+// A Row has `.header.latency` (Seconds). The predictor must be a pure function; it is called about 1e6 times.
 
 #include <cstdint>
 #include <functional>
@@ -26,26 +26,26 @@ struct FitOptions {
   std::string source;  ///< stored in the record: data set, engine version, date
   int starts = 3;      ///< the first from the priors, the others from random points around them
   std::uint64_t seed = 1;
-  int max_evaluations = 1500;  ///< of the loss, per start; the best start gets as many again
-  int max_rows = 1200;         ///< the search uses at most this many rows, evenly drawn; the statistics use all
-  double huber_width = 0.10;   ///< in log(predicted / measured): beyond it errors count linearly
+  int max_evaluations = 1500;  ///< of the loss, per start; the best start gets the same number again
+  int max_rows = 1200;         ///< the search uses at most this many rows, evenly sampled; the statistics use all
+  double huber_width = 0.10;   ///< in log(predicted / measured): larger errors count linearly
   double prior_weight = 1e-4;  ///< pull towards the priors (squared distance, bounds = 0..1); stronger with few rows
-  int folds = 5;               ///< groups of rows to leave out; 0 or 1 = leave nothing out
-  int folds_run = 1;           ///< how many of the folds are actually fitted and scored
+  int folds = 5;               ///< groups of rows to leave out; 0 or 1: leave nothing out
+  int folds_run = 1;           ///< how many folds are actually fitted and scored
   std::vector<std::string> fixed;               ///< fields that keep their priors
   std::vector<std::string>* too_few = nullptr;  ///< if set, blocks with too few rows are listed here instead of refused
-  const class Efficiency* before = nullptr;     ///< current constants, from which fits start; null: from priors
-  /// Constants to keep, with their standard errors, standing and source. Rows, mape and discrepancy are recomputed for
-  /// the given rows, the last from folds that did not see them. Null: none are kept.
+  const class Efficiency* before = nullptr;     ///< current constants, from which fits start; null: start from priors
+  /// Constants to keep, with their standard errors, provenance and source. Rows, mape and discrepancy are recomputed
+  /// for the given rows; discrepancy from folds that did not see them. Null: keep none.
   const class Efficiency* kept = nullptr;
-  /// Blocks without constants of their own (hw/constants_file.h). Fits start there. Null: from priors.
+  /// The inherited constants of each block (hw/constants_file.h), from which fits start. Null: start from priors.
   const BlocksBeneath* beneath = nullptr;
   bool pools = false;                                ///< the prior is such a block
   std::vector<double> other_start;                   ///< a further starting point of the search; empty: none
   std::function<void(const std::string&)> begins{};  ///< called with "gemm bf16, h100-sxm, trtllm, search 2 of 3"
 };
 
-/// Constants of a kernel known only at run time: the P of a fit.
+/// Constants of a kernel that is known only at run time; takes the place of P in a fit.
 struct KernelConstants {
   const Kernel* kernel = nullptr;
   ConstantsBlock block;
@@ -54,7 +54,7 @@ struct KernelConstants {
 template <class P>
 struct FitResult {
   P value;
-  FitRecord record;                 ///< standing measured; discrepancy from the rows left out
+  FitRecord record;                 ///< provenance: measured; discrepancy from the left-out rows
   std::vector<FieldReport> fields;  ///< fields that do not affect the predictions keep their prior and are marked
   ErrorSummary on_rows;             ///< of the fit on its own rows
   ErrorSummary left_out;            ///< of fits that did not see these rows; rows = 0 if nothing was left out
@@ -67,7 +67,7 @@ struct Field {
   double low = 0, high = 1, prior = 0;
   bool fixed = false;
 };
-/// log(predicted / measured) of the listed rows under these values.
+/// log(predicted / measured) of the listed rows for these values.
 using Residuals =
     std::function<void(std::span<const double> values, std::span<const std::size_t> rows, std::span<double> out)>;
 struct Solution {
@@ -76,10 +76,10 @@ struct Solution {
 };
 Solution solve(std::span<const Field> fields, std::span<const std::size_t> rows, const Residuals& residuals,
                const FitOptions& options, bool statistics);
-/// Empty if the rows can determine any constant at all, else the reason.
+/// Empty if there are enough rows for a fit, else the reason.
 std::string few_rows(std::size_t rows, const FitOptions& options);
-/// The fold of each row, by its group: the largest group first, each to the fold with the fewest rows so far, so that a
-/// few large groups are left out one by one. Groups of equal size are ordered by a hash, which separates neighbours.
+/// The fold of each row. Groups go to the fold with the fewest rows so far, largest first, so that a few large groups
+/// are left out one by one. Groups of equal size are ordered by a hash, which separates neighbours.
 std::vector<int> folds_of(std::span<const std::uint64_t> groups, int folds);
 FitRecord make_record(const FitOptions& options, const Solution& solution, const ErrorSummary& own, double scatter);
 
@@ -89,7 +89,7 @@ template <class P>
 std::vector<Field> fields_of(const P& prior, const FitOptions& options) {
   std::vector<Field> fields;
   for (const Parameter<P>& field : P::fields()) {
-    const bool fixed = field.held || is_fixed(options, field.name);
+    const bool fixed = field.fixed || is_fixed(options, field.name);
     fields.push_back({field.name, field.low, field.high, prior.*field.member, fixed});
   }
   return fields;
@@ -113,23 +113,23 @@ std::vector<double> values_of(const P& constants) {
   return values;
 }
 
-/// With fewer than three rows per free constant, or 20 in all, the priors would decide more than the rows.
+/// Whether the priors decide more than the rows: fewer than three rows per free constant, or 20 in all.
 bool leans_on_priors(std::size_t rows, std::span<const FieldReport> fields);
 
-/// The block "KERNEL.FORMAT" of `options.kept` (throws ConfigError if missing), or of `options.beneath`.
+/// The block "KERNEL.FORMAT" of `options.kept` (throws ConfigError if missing), or of `options.beneath` (else null).
 ConstantsBlock kept_block(const FitOptions& options, const std::string& block);
 ConstantsBlock block_beneath(const FitOptions& options, const std::string& block);
-/// A block's constants as the result of a fit. Those without a standard error were fixed.
+/// The constants of a block in the form of a fit's result. Those without a standard error were fixed.
 Solution kept_solution(std::span<const Field> fields, std::span<const double> values, const FitRecord& record);
-/// `record` with new rows, mape and discrepancy, and with the source if one is given.
+/// `record` with new rows, mape and discrepancy, and with the new source if there is one.
 FitRecord renewed(FitRecord record, const FitOptions& options, const ErrorSummary& own, double scatter);
 
-double log_ratio(Seconds predicted, Seconds measured);  ///< an invalid prediction counts as off by e^10
+double log_ratio(Seconds predicted, Seconds measured);  ///< an invalid prediction counts as wrong by a factor of e^10
 
 }  // namespace fit_detail
 
-/// Whether so many rows can determine these constants. If not, adds to `options.too_few`; without that list, `fit`
-/// throws.
+/// Whether the number of rows is enough for a fit. If not, adds to `options.too_few`; without that list, returns true
+/// and `fit` throws.
 inline bool enough_rows(std::size_t rows, const FitOptions& options) {
   const std::string few = fit_detail::few_rows(rows, options);
   if (few.empty() || !options.too_few) return true;
@@ -137,8 +137,8 @@ inline bool enough_rows(std::size_t rows, const FitOptions& options) {
   return false;
 }
 
-/// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, several starts), then
-/// leaves out folds of whole groups to score the model on unseen shapes. `kept`, if given, is used as the minimum.
+/// Minimises the mean Huber loss of log(predicted / measured) (NLopt's subplex within bounds, several starts). Then
+/// leaves out whole groups in folds to score the model on unseen shapes. `kept`, if given, replaces the minimum.
 template <class P, class Row, class Predict, class Group>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options, Group group, P prior = {},
                  const Fitted<P>* kept = nullptr) {
@@ -194,7 +194,7 @@ FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& o
   return result;
 }
 
-/// Without groups, every row is a group of its own.
+/// Without groups, every row is its own group.
 template <class P, class Row, class Predict>
 FitResult<P> fit(std::span<const Row> rows, Predict predict, const FitOptions& options) {
   return fit<P>(rows, predict, options, [&](const Row& row) { return static_cast<std::uint64_t>(&row - rows.data()); });

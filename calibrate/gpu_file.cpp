@@ -34,7 +34,7 @@ void write_text(const std::string& path, const std::string& text) {
   write_file("calibrate", path, text);
 }
 
-/// Whether it holds for every one of these; false for none.
+/// Whether every block map has this value for the field; false if there are no maps.
 bool same_beneath(const std::string& block, const std::string& field, double value,
                   std::span<const BlocksBeneath> beneath) {
   const Kernel* kernel = kernel_at(block);
@@ -59,14 +59,14 @@ ConfigTree constants_tree(const FittedConstants& constants, std::span<const Bloc
       entries.push_back(entry(name, make_scalar(number_text(value))));
   }
   const FitRecord& record = constants.record;
-  // By name, because a list would break with a new field. Fixed fields have none.
+  // By name, because a list would become invalid with a new field. Fixed fields have none.
   std::vector<ConfigNode::Entry> errors;
   for (std::size_t i = 0; i < record.standard_errors.size() && i < constants.values.size(); ++i) {
     if (record.standard_errors[i] <= 0.0) continue;
     errors.push_back(entry(constants.values[i].first, make_scalar(fmt::format("{:.3g}", record.standard_errors[i]))));
   }
   std::vector<ConfigNode::Entry> fit;
-  fit.push_back(entry("standing", make_scalar(std::string(name_of(record.standing)))));
+  fit.push_back(entry("standing", make_scalar(std::string(name_of(record.provenance)))));
   fit.push_back(entry("source", text_node(record.source)));
   fit.push_back(entry("rows", make_scalar(std::to_string(record.rows))));
   fit.push_back(entry("mape", make_scalar(fmt::format("{:.3g}", record.mape))));
@@ -85,7 +85,7 @@ ConfigTree with_constants(ConfigTree map, const std::vector<FittedConstants>& bl
   if (!map || map->kind == ConfigNode::Kind::kNull) map = make_map();
   for (const FittedConstants& block : blocks) {
     ConfigTree anew = constants_tree(block, beneath);
-    // An older block may hold keys that are no longer fields: it is replaced whole, except for `extends`.
+    // An older block may have keys that are no longer fields, so it is replaced, except for `extends`.
     const ConfigTree old = block_in(map, block.block);
     const ConfigTree* extends = old ? old->find("extends") : nullptr;
     if (extends != nullptr) anew = overlay(make_map({entry("extends", *extends)}), anew);
@@ -94,7 +94,7 @@ ConfigTree with_constants(ConfigTree map, const std::vector<FittedConstants>& bl
   return map;
 }
 
-/// Names that a GPU file's maps may have.
+/// Names that the maps of a GPU file may have.
 std::vector<std::string> all_maps() {
   std::vector<std::string> maps{std::string(kSharedMap)};
   for (const auto& rules : all_kernel_rules()) maps.push_back(rules->name());
@@ -112,7 +112,7 @@ ConfigTree with_efficiency(const ConfigTree& gpu) {
   return there ? gpu : with_value(gpu, "efficiency", make_map(), "calibrate");
 }
 
-/// What lies beneath the blocks of a map, for each set that reads it.
+/// What the blocks of a map inherit, for each kernel set that reads the map.
 std::vector<BlocksBeneath> beneath_of(const ConfigTree& gpu, std::string_view whose) {
   std::vector<BlocksBeneath> out;
   for (const auto& rules : all_kernel_rules()) {
@@ -123,7 +123,7 @@ std::vector<BlocksBeneath> beneath_of(const ConfigTree& gpu, std::string_view wh
   return out;
 }
 
-/// A block may also lie beneath another fitted block: all are inserted whole before any is trimmed.
+/// Another fitted block may inherit from a block: all blocks are inserted in full before any is trimmed.
 ConfigTree with_blocks(const ConfigTree& gpu, const BlocksByMap& fitted) {
   ConfigTree whole = gpu;
   for (const auto& [whose, blocks] : fitted)
@@ -139,13 +139,13 @@ bool same_numbers(std::span<const double> a, std::span<const double> b) {
                     [](double x, double y) { return number_text(x) == number_text(y); });
 }
 
-/// Blocks that changed without being fitted. Kernels that borrow constants are not listed.
+/// Finds blocks that changed without being fitted. Kernels that borrow constants are not listed.
 void find_moved(const ConfigTree& before, const ConfigTree& after, const std::vector<FittedSet>& fitted,
                 std::set<std::string>& moved) {
   for (const auto& rules : all_kernel_rules()) {
     const std::string& name = rules->name();
     const ConfigTree shared = constants_in(*after, kSharedMap), own = constants_in(*after, name);
-    if (!own && rules->base() != nullptr) continue;  // they belong to its base
+    if (!own && rules->base() != nullptr) continue;  // they belong to the set that it extends
     const Efficiency old = load_gpu(before, name).efficiency, anew = load_gpu(after, name).efficiency;
     if (old.kernels() != name || anew.kernels() != name) continue;
     const auto was_fitted = [&](const std::string& place) {
@@ -188,7 +188,7 @@ void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, co
       by_map[shared ? std::string(kSharedMap) : of.kernels].push_back(block);
     }
   }
-  // A set without a file starts from an empty map.
+  // The map of a set without a file starts empty.
   for (const auto& [whose, blocks] : by_map) {
     if (!file_of(whose)) whole = with_map(whole, whose, make_map());
   }
@@ -204,7 +204,7 @@ void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, co
 ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
                               std::set<std::string>* moved) {
   ConfigTree whole = with_efficiency(gpu);
-  // A file named relative to `gpu` is not relative to the output.
+  // A path relative to `gpu` is not valid relative to the output, so constants are inlined.
   for (const std::string& whose : all_maps()) {
     if (const ConfigTree constants = constants_in(*gpu, whose)) whole = with_map(whole, whose, constants);
   }

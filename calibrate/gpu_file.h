@@ -1,5 +1,5 @@
 #pragma once
-// Fitted constants as YAML: the `efficiency` files of configs/hardware, and whole GPU files.
+// Writes fitted constants as YAML: the `efficiency` files of configs/hardware, and whole GPU files.
 
 #include <algorithm>
 #include <optional>
@@ -17,12 +17,12 @@
 
 namespace roofcast::calibrate {
 
-/// The constants of one kernel in one format, on their way to a file.
+/// The constants of one kernel in one format, to be written to a file.
 struct FittedConstants {
-  std::string block;  ///< dotted place in the efficiency map: "cublaslt.bf16", "nccl_all_reduce.bf16"
+  std::string block;  ///< dotted key in the efficiency map: "cublaslt.bf16", "nccl_all_reduce.bf16"
   std::vector<std::pair<std::string, double>> values;  ///< in the order of the fields
   FitRecord record;
-  std::vector<FieldReport> fields;  ///< what the fit says of each, for printing
+  std::vector<FieldReport> fields;  ///< what the fit reports about each field, for printing
   ErrorSummary on_rows, left_out;
 };
 
@@ -33,16 +33,16 @@ FittedConstants constants_of(std::string block, const FitResult<P>& result) {
   return out;
 }
 
-/// The constants of a block as P holds them.
+/// The constants of a block as a P.
 template <class P>
-P held_by(const FittedConstants& block, P value = {}) {
+P constants_as(const FittedConstants& block, P value = {}) {
   std::size_t i = 0;
   for (const Parameter<P>& field : P::fields()) value.*field.member = block.values[i++].second;
   return value;
 }
 
-/// The block fitted to `rows`, from what lies beneath it else from `prior`; where `options.kept` is set, kept and
-/// scored on them. P are the constants of the block's kernel.
+/// Fits a block to `rows`, starting from its inherited constants, else from `prior`. If `options.kept` is set, the
+/// constants are kept and only scored. P: the constants of the block's kernel.
 template <class P, class Row, class Predict, class Group>
 FittedConstants fit_block_of(std::string block, std::span<const Row> rows, Predict predict, const FitOptions& options,
                              Group group, const P& prior = {}) {
@@ -58,8 +58,8 @@ FittedConstants fit_block_of(std::string block, std::span<const Row> rows, Predi
   return constants_of(std::move(block), fit<P>(rows, predict, mine, group, beneath ? in(beneath)->value : prior));
 }
 
-/// The same for a kernel that is known at run time only; `predict` takes (row, ConstantsBlock). `kept_block` and
-/// `beneath`: what `options` have of its block, null for nothing.
+/// The same for a kernel that is known only at run time. `predict` takes (row, ConstantsBlock). `kept_block` and
+/// `beneath`: the kernel's blocks in `options`, or null.
 template <class Row, class Predict, class Group>
 FittedConstants fit_kernel(const Kernel& kernel, Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
                            Predict predict, const FitOptions& options, Group group, const ConstantsBlock& kept_block,
@@ -93,14 +93,14 @@ FittedConstants fit_kernel(const Kernel& kernel, Dtype dtype, const ConstantsBlo
                     fit_detail::block_beneath(options, name));
 }
 
-/// The constants of a block as its kernel holds them.
-inline ConstantsBlock held_by(const Kernel& kernel, const FittedConstants& block) {
+/// The constants of a block in the form of its kernel.
+inline ConstantsBlock constants_as(const Kernel& kernel, const FittedConstants& block) {
   std::vector<double> values;
   for (const auto& [name, value] : block.values) values.push_back(value);
   return kernel.from_numbers(values);
 }
 
-/// What the constants of a block leave unexplained of rows of other kernels: `predict` takes (row) under them.
+/// Scores the constants of a block on rows of other kernels. `predict` takes (row).
 template <class Row, class Predict>
 void score_others(const std::vector<Row>& others, Predict predict, FittedConstants& block) {
   if (others.empty()) return;
@@ -111,27 +111,27 @@ void score_others(const std::vector<Row>& others, Predict predict, FittedConstan
   }
   block.record.discrepancy_elsewhere = std::max(block.record.discrepancy, log_scatter(predicted, measured));
 }
-/// The constants of one set of kernels, as a fit found them.
+/// The constants of one kernel set, as fitted.
 struct FittedSet {
   std::string kernels;  ///< name of the set
   std::vector<FittedConstants> blocks;
 };
 
-/// Puts the blocks into the efficiency files of `folder` (made when absent): GPU-KERNELS.yaml or, where that lacks a
-/// block and GPU-shared.yaml has it, there. The other blocks stay as they are, and so does what a block extends. A
-/// constant that is the same beneath, to the digits that are written, is left out: beneath as all blocks are then.
-/// `gpu` has the maps that the folder lacks. `moved`, if given, gets the blocks ("vllm cublaslt.fp8") that were not
-/// fitted and yet have other constants, since they stand over one that was.
+/// Writes the blocks into the efficiency files of `folder`, which is created if absent: into GPU-KERNELS.yaml, or into
+/// GPU-shared.yaml if only that one has the block. Other blocks and `extends` keys are unchanged. A constant is left
+/// out if it equals the inherited one, after all blocks are inserted, to the digits written. `gpu` has the maps that
+/// the folder lacks. `moved`, if given, receives blocks ("vllm cublaslt.fp8") that were not fitted but changed, because
+/// they inherit from a fitted block.
 void write_efficiency_files(const std::string& folder, const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
                             std::set<std::string>* moved = nullptr);
 
-/// `gpu` with the blocks inline under efficiency.<kernels>, put in as above. The constants that it had for other
-/// operators and sets stay, inline too, above those it carries over from another GPU: a file named beside it is not
-/// beside a copy.
+/// `gpu` with the blocks inserted inline under efficiency.<kernels>, as above. Its constants for other operators and
+/// sets are also inlined, because a path beside `gpu` is not valid beside a copy. They take precedence over transferred
+/// ones.
 ConfigTree with_gpu_constants(const ConfigTree& gpu, const std::vector<FittedSet>& fitted,
                               std::set<std::string>* moved = nullptr);
 
-/// A GPU file that `--gpu FILE` takes.
+/// Writes a GPU file for `--gpu FILE`.
 void write_gpu_file(const std::string& path, const ConfigTree& gpu);
 
 }  // namespace roofcast::calibrate

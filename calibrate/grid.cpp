@@ -16,9 +16,9 @@ struct ProductShape {
 constexpr std::array<ProductShape, 4> kServedShapes{
     {{6144, 4096}, {4096, 4096}, {28672, 4096}, {4096, 14336}}};  // the layers of an 8B model
 constexpr std::array<ProductShape, 4> kOddShapes{
-    {{128, 128}, {1024, 4096}, {128, 16384}, {16384, 128}}};  // what tells launch, k-steps and epilogue apart
+    {{128, 128}, {1024, 4096}, {128, 16384}, {16384, 128}}};  // separate launch, k-steps and epilogue
 
-/// Layers of other models and shapes between: what eight shapes fit is not yet true of the others.
+/// Layers of other models, and shapes between them: constants that fit eight shapes need not fit others.
 constexpr std::array<ProductShape, 16> kManyShapes{{{512, 7168},
                                                     {2112, 7168},
                                                     {7168, 2048},
@@ -36,10 +36,10 @@ constexpr std::array<ProductShape, 16> kManyShapes{{{512, 7168},
                                                     {3072, 1024},
                                                     {640, 10240}}};
 
-/// Milliseconds of a point under load: power is limited within tens of them.
+/// Duration of a point under load in milliseconds: the power limit acts within tens of them.
 constexpr std::int64_t kLoad = 100;
-/// Milliseconds until a reading of power holds nothing from before: NVML's is the mean of a second (NVML API reference,
-/// nvmlDeviceGetPowerUsage), read after three quarters of the load.
+/// Milliseconds after which a power reading contains nothing earlier: NVML's is the mean of one second (NVML API
+/// reference, nvmlDeviceGetPowerUsage), and it is read after three quarters of the load.
 constexpr std::int64_t kPowerLoad = 2000;
 
 class Grid {
@@ -96,8 +96,8 @@ void add_products(Grid& grid, const std::string& dtype, int level, const Values&
   for (const ProductShape& s : shapes) grid.add("gemm", dtype, level, {{"m", m}, {"n", {s.n}}, {"k", {s.k}}});
 }
 
-/// What the power limit does to the clock: the same products cool and without a pause. The first, bound by memory, must
-/// not slow down.
+/// Measures how the power limit lowers the clock: the same GEMMs cool and without pauses. The first one is bound by
+/// memory and must not slow down.
 void add_loaded_gemm(Grid& grid) {
   const auto loaded = [&](const std::string& dtype, int level, const Values& m, std::int64_t n, std::int64_t k) {
     grid.add("gemm", dtype, level, {{"m", m}, {"n", {n}}, {"k", {k}}, {"load_ms", {kLoad}}});
@@ -134,7 +134,7 @@ void add_gemm(Grid& grid) {
   add_products(grid, "fp8", 2, {4, 48, 192, 768, 3072}, kManyShapes);
 }
 
-/// What the board draws: bound by memory, by the matrix units, and whole steps.
+/// Measures the power of the board: bound by memory, bound by the matrix units, and in whole steps.
 void add_power(Grid& grid, const Device& device) {
   const Values load{kPowerLoad};
   const std::int64_t blocks = 4 * std::max(device.sm_count, 1);

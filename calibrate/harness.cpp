@@ -15,41 +15,41 @@ namespace {
 
 std::string utc_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-/// Runs until `warm_up` is over; returns the calls that fill one sample.
+/// Runs until `warm_up` is over; returns the number of calls per sample.
 int warm(Backend& backend, Case& subject, Seconds warm_up, const HarnessOptions& options) {
   const Seconds start = backend.now();
   Seconds call = subject.time(1);
   int repeats = 1;
-  constexpr int kMostRuns = 100'000;  // a clock that stands still must not hold it here
+  constexpr int kMostRuns = 100'000;  // ends the loop even if the clock stands still
   for (int run = 0; run < kMostRuns; ++run) {
     const double wanted = std::ceil(options.sample_length / std::max(call, Seconds{1e-9}));
     repeats = static_cast<int>(std::clamp(wanted, 1.0, static_cast<double>(options.max_repeats)));
     if (run > 0 && backend.now() - start >= warm_up) break;
     if (options.interrupted()) break;
-    call = std::min(call, subject.time(repeats));  // the quickest: the first call also loads and allocates
+    call = std::min(call, subject.time(repeats));  // the fastest, because the first call also loads and allocates
   }
   return repeats;
 }
 
-/// Leaves the device idle until no limit shows that an earlier point had reached.
+/// Leaves the device idle until no limit reached by an earlier point is reported.
 void settle(Backend& backend, const HarnessOptions& options) {
   if (!backend.sees_throttling()) return;
   const Seconds start = backend.now();
   const auto waits = [&] { return backend.now() - start < options.settle && !options.interrupted(); };
   bool limited = false;
   for (; backend.throttled() && waits(); limited = true) backend.wait(2.0 * kMillisecond);
-  if (limited && waits()) backend.wait(options.flag_lag);  // just below the limit it would show at once
+  if (limited && waits()) backend.wait(options.flag_lag);  // just below the limit it would be reported again at once
 }
 
-/// Is the median known to the wanted precision, and steady?
+/// Whether the median has reached the requested precision and is steady.
 bool converged(const Record& record, Seconds sampled, const HarnessOptions& options) {
   if (sampled < options.least_sampled) return false;
   const Statistics s = statistics_of(record.samples_us);
   return s.standard_error < options.standard_error && !s.drifts;
 }
 
-/// Samples until the median is known, the time is up or Ctrl-C came, with a rest before each but the first. When each
-/// was taken goes to `ends`.
+/// Takes samples until the median is precise enough, the time is up, or the run is interrupted. Rests before each
+/// sample but the first. `ends` receives the end of each sample.
 void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions& options, Record& record,
             std::vector<Seconds>& ends) {
   Seconds sampled{}, rest{};
@@ -79,7 +79,7 @@ void sample(Backend& backend, Case& subject, Seconds until, const HarnessOptions
   }
 }
 
-/// A limit that shows only now was reached while the last samples ran.
+/// Marks the last samples if a limit that was reached during them is reported only now.
 void mark_late(Backend& backend, const std::vector<Seconds>& ends, const HarnessOptions& options, Record& record) {
   if (!backend.sees_throttling() || ends.empty()) return;
   backend.wait(options.flag_lag);
@@ -99,7 +99,8 @@ void measure_cool(Backend& backend, Case& subject, Seconds until, const HarnessO
 
 Seconds load_of(const Point& point) { return static_cast<double>(point.number("load_ms")) * kMillisecond; }
 
-/// Without a pause for `load_ms`; the samples of the second half count, when power and heat have had their say.
+/// Measures without a pause for `load_ms`. Only samples of the second half count, after power and heat limits have set
+/// in.
 void measure_under_load(Backend& backend, Case& subject, const HarnessOptions& options, Record& record) {
   const Seconds call = subject.time(record.repeats), load = load_of(record.point);
   const double wanted = std::ceil(load / std::max(call * record.repeats, Seconds{1e-9}));
@@ -174,7 +175,7 @@ std::optional<Record> measure_point(Backend& backend, const Point& point, Second
 
 namespace {
 
-/// The point at which the device was lost, so that a resumed run passes it over.
+/// The record of the point at which the device was lost, so that a resumed run skips it.
 Record lost(const Backend& backend, const Point& point, const char* why) {
   Record record;
   record.point = point;

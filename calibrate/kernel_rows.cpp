@@ -17,7 +17,7 @@ Timing parse_timing(std::string_view word, const Mark& mark) {
   throw ConfigError(mark, fmt::format("'timing' must be benchmark, served or cool, got '{}'", word));
 }
 
-/// Columns of a measured time, all of them or none.
+/// Columns that together are the measured time; a table has all of them or none.
 struct TimeColumns {
   std::vector<std::string_view> names;
   double microseconds;
@@ -40,7 +40,7 @@ constexpr std::array<std::pair<std::string_view, Maker>, 6> kMakers{{{"trtllm", 
                                                                      {"roofcast", Maker::kRoofcast}}};
 std::string_view first_word(std::string_view engine) { return engine.substr(0, engine.find('-')); }
 
-constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: beyond the memory of any GPU
+constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: more than the memory of any GPU
 
 }  // namespace
 

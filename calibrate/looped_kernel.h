@@ -1,5 +1,5 @@
 #pragma once
-// A kernel and the loop of a benchmark that times it: their constants are fitted together and written apart.
+// A kernel together with the benchmark loop that times it. Their constants are fitted together and written separately.
 
 #include <utility>
 
@@ -26,7 +26,7 @@ class LoopedKernel final : public Kernel {
   static const ConstantsBlock& kernel_in(const ConstantsBlock& block);
   static const ConstantsBlock& loop_in(const ConstantsBlock& block);
 
-  /// fit_kernel() of both, parted into the block of the kernel and that of the loop.
+  /// fit_kernel() of both, split into the block of the kernel and that of the loop.
   template <class Row, class Predict, class Group>
   std::pair<FittedConstants, FittedConstants> fit(Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
                                                   Predict predict, const FitOptions& options, Group group) const {
@@ -39,9 +39,9 @@ class LoopedKernel final : public Kernel {
 
  private:
   ConstantsBlock joined(const ConstantsBlock& kernel, const ConstantsBlock& loop) const;
-  /// The constants kept of both; null where `options` keep none.
+  /// The kept constants of both; null if `options` keep none.
   ConstantsBlock kept(const FitOptions& options, Dtype dtype) const;
-  /// What lies beneath both; null where one of them has nothing: the fit of both then starts from priors.
+  /// What both inherit; null if one of them inherits nothing: the fit of both then starts from priors.
   ConstantsBlock beneath(const FitOptions& options, Dtype dtype) const;
 
   const Kernel& kernel_;

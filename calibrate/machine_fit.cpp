@@ -18,16 +18,16 @@
 namespace roofcast::calibrate {
 namespace {
 
-/// What a fit is off on average on shapes that it did not see: so much tells no machine from another.
+/// Mean error of a fit on unseen shapes: smaller differences do not distinguish machines.
 constexpr double kSameWithin = 0.02;
 
 struct MachineRow {
   RowHeader header;
   std::variant<GemmRow, CollectiveRow> row;
-  std::string kernels;  ///< the set under whose constants it is priced
+  std::string kernels;  ///< the kernel set whose constants price it
 };
 
-/// The library's rows whose kernel has measured constants.
+/// The rows of libraries whose kernel has measured constants.
 std::vector<MachineRow> rows_of(const std::vector<MeasuredTable>& tables, const BenchedGpu& gpu) {
   std::vector<MachineRow> out;
   for (const MeasuredTable& table : tables) {
@@ -52,7 +52,7 @@ std::vector<MachineRow> rows_of(const std::vector<MeasuredTable>& tables, const 
   return out;
 }
 
-/// Prices rows under shares; what follows from the shares alone is worked out once for all rows.
+/// Prices rows for given shares. Whatever depends only on the shares is computed once for all rows.
 class Pricing {
  public:
   explicit Pricing(const BenchedGpu& gpu) : gpu_(gpu) {}
@@ -100,7 +100,7 @@ std::uint64_t group_of(const MachineRow& one) {
   return static_cast<std::uint64_t>(std::get<CollectiveRow>(one.row).bytes.base());
 }
 
-/// What the rows cannot tell is held.
+/// Fixes the shares that the rows cannot determine.
 FitOptions options_for(const std::vector<MachineRow>& rows, const FitOptions& options, const GpuSpec& gpu) {
   FitOptions mine = options;
   mine.what = "the machine of " + gpu.name;

@@ -1,6 +1,6 @@
 #pragma once
-// What one machine gives of its kind: the four shares that all kernels have in common, from kernels that the constants
-// in force know already.
+// What one machine delivers relative to others of its kind: four shares that all kernels have in common, from kernels
+// with known constants.
 
 #include <vector>
 
@@ -11,18 +11,18 @@
 
 namespace roofcast::calibrate {
 
-/// Shares of `gpu.spec` under which the constants in force price what libraries took here: cuBLASLt's products (memory,
-/// clock and, under load, power) and NCCL's collectives (links). Kernels of our own have no part in it: no constants
-/// say what they take elsewhere. A share that lies within two standard errors of 1, or within what the constants leave
-/// unexplained on average, is 1. Without rows all are 1 and `fields` is empty.
+/// The shares of `gpu.spec` for which the current constants reproduce the measured times of libraries: cuBLASLt's GEMMs
+/// (memory, clock and, under load, power) and NCCL's collectives (links). Our own kernels are not used, because no
+/// constants say how long they take elsewhere. A share within two standard errors of 1, or within the mean residual of
+/// the constants, is set to 1. Without rows all shares are 1 and `fields` is empty.
 FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, const BenchedGpu& gpu,
                                      const FitOptions& options);
 
-/// The GPU with these constants carried over to a machine that gives `shares` of it.
+/// The GPU with these constants transferred to a machine with these `shares`.
 BenchedGpu on_machine(const BenchedGpu& gpu, const MachineShares& shares);
 
-/// The GPU file with `shares` in its section `machine`, times those that it had. The constants of a shipped GPU are
-/// then carried over by its name.
+/// The GPU file with `shares`, times its previous ones, in its section `machine`. The constants of a shipped GPU are
+/// then transferred by its name.
 ConfigTree with_machine(ConfigTree gpu, const MachineShares& shares, const std::string& source);
 
 }  // namespace roofcast::calibrate

@@ -55,7 +55,7 @@ const KernelOperator& operator_of(const CsvTable& table) {
   if (best) return *best;
   std::vector<std::string> names;
   for (const KernelOperator& op : kernel_operators()) names.emplace_back(op.name);
-  throw ConfigError(Mark{table.path(), 1, 1}, "the columns match no known operator (known: " + join(names, ", ") + ")");
+  throw ConfigError(Mark{table.path(), 1, 1}, "the columns match no operator (operators: " + join(names, ", ") + ")");
 }
 
 }  // namespace roofcast::calibrate

@@ -1,5 +1,5 @@
 #pragma once
-// The operators that have tables of measurements, listed one per line in operators.cpp.
+// The operators with tables of measurements; operators.cpp lists them, one per line.
 
 #include <map>
 #include <span>
@@ -17,32 +17,32 @@
 
 namespace roofcast::calibrate {
 
-using BySet = std::map<std::string, Efficiency, std::less<>>;  ///< constants, by the name of their set of kernels
+using BySet = std::map<std::string, Efficiency, std::less<>>;  ///< constants by name of their kernel set
 BySet nothing_measured();
-/// One GPU under every set of kernels, because a table has rows of several.
+/// One GPU with the constants of every kernel set, because a table may have rows of several.
 struct BenchedGpu {
   GpuSpec spec;
   BySet by_set = nothing_measured();
   Fidelity fidelity = Fidelity::kCalibrated;
 
-  /// Throws ConfigError for an unknown set.
+  /// Throws ConfigError for an unknown kernel set.
   const Efficiency& of(std::string_view kernels) const;
-  /// Rows that belong to no engine (NCCL, cuBLASLt, our own) take vLLM's constants.
+  /// Rows without an engine (NCCL, cuBLASLt, our own kernels) use vLLM's constants.
   Machine machine(const RowHeader& row) const {
     const std::string kernels = row.kernels();
     return {.gpu = &spec, .efficiency = &of(kernels.empty() ? kDefaultKernels : kernels), .fidelity = fidelity};
   }
 };
-/// Reads the GPU file under every set.
+/// Reads the GPU file for every kernel set.
 BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
-/// A row's time, timed as the row was, and the relative standard deviation that its constants leave unexplained.
+/// The predicted time of a row under the row's timing, and the relative standard deviation of its constants' residual.
 struct Prediction {
   Seconds time{};
   double discrepancy = 0;
 };
-/// The unexplained deviation of the constants of `dtype`, else of bf16, else the assumed one of priors; for shapes of
-/// their own kernel or of another.
+/// The residual of the constants of `dtype`, else of bf16, else that assumed for priors; for shapes of their own kernel
+/// or of another.
 inline double discrepancy_of(const Efficiency& e, const Kernel& kernel, Dtype dtype, bool other_kernel = false) {
   return evidence_of(e, kernel, dtype).discrepancy(other_kernel);
 }
@@ -51,11 +51,12 @@ inline double discrepancy_of(const Efficiency& e, const Kernel& kernel, Dtype dt
 struct KernelOperator {
   std::string_view name;                      ///< --op NAME
   std::string_view help;                      ///< one line
-  std::span<const std::string_view> columns;  ///< of its table, beside engine, kernel and latency_us
+  std::span<const std::string_view> columns;  ///< of its table, besides engine, kernel and latency_us
   std::span<const std::string_view> groups;   ///< columns by which errors are reported, after engine
-  /// Every row in turn; empty time: the row is skipped. Throws ConfigError for a row that cannot be read or computed.
+  /// Predicts every row, in order; a time of 0 means that the row is skipped. Throws ConfigError for a row that cannot
+  /// be read or computed.
   std::vector<Prediction> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
-  /// Fits constants to the rows that time one set's kernels, one block per format. Other rows are skipped.
+  /// Fits constants to the rows of one kernel set, one block per format. Other rows are skipped.
   std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                       const FitOptions& options);
 };
@@ -63,7 +64,7 @@ struct KernelOperator {
 std::span<const KernelOperator> kernel_operators();
 /// Throws ConfigError `origin: unknown operator 'x'; nearest ...`.
 const KernelOperator& find_operator(std::string_view name, const Mark& origin);
-/// The operator whose columns the table has; if several fit, the one with the most. Throws ConfigError.
+/// The operator whose columns the table has; if several match, the one with the most columns. Throws ConfigError.
 const KernelOperator& operator_of(const CsvTable& table);
 
 }  // namespace roofcast::calibrate

@@ -1,5 +1,5 @@
 #pragma once
-// Which constants of a fit may stay what they are elsewhere, by the curvature of the loss at its minimum.
+// Decides from the curvature of the loss at its minimum which constants of a fit may keep their inherited values.
 
 #include <Eigen/Dense>
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace roofcast::calibrate {
 
-/// Constants put back one after the other, the cheapest first; entry i tells of the first i + 1 of them.
+/// The order in which constants are set back, the cheapest first; entry i describes the first i + 1 of them.
 struct PoolingOrder {
   std::vector<std::size_t> which;            ///< the constant
-  std::vector<double> cost;                  ///< what the loss rises by, of all so far
-  std::vector<std::vector<double>> minimum;  ///< all values then: the others have moved to suit
+  std::vector<double> cost;                  ///< increase of the loss for all of them so far
+  std::vector<std::vector<double>> minimum;  ///< all values at that point: the others are re-optimized
 };
 
-/// For a loss  l(u) = l(at) + (u - at)' H (u - at) / 2  and values `back` that the constants may be put back to.
-/// Putting back one costs  (at_j - back_j)^2 / 2 (H^-1)_jj  when the others follow. `curvature` H must be positive
-/// definite.
+/// For a loss  l(u) = l(at) + (u - at)' H (u - at) / 2  and the values `back` that constants may be set back to.
+/// Setting back one costs  (at_j - back_j)^2 / 2 (H^-1)_jj  if the others are re-optimized. `curvature` H must be
+/// positive definite.
 PoolingOrder pooling_order(const Eigen::MatrixXd& curvature, const std::vector<double>& at,
                            const std::vector<double>& back);
 

@@ -36,7 +36,7 @@ Json state_json(const DeviceState& s) {
           {"throttled", s.throttled}};
 }
 
-/// Checked access to one line.
+/// Checked access to one line of JSON.
 class Line {
  public:
   Line(const Json& json, Mark mark) : json_(json), mark_(std::move(mark)) {}
@@ -48,7 +48,7 @@ class Line {
   }
   std::string text(const char* key) const {
     const Json& value = at(key);
-    if (!value.is_string()) fail(fmt::format("'{}' must be a text", key));
+    if (!value.is_string()) fail(fmt::format("'{}' must be text", key));
     return value.get<std::string>();
   }
   double number(const char* key, double low) const {
@@ -79,7 +79,7 @@ DeviceState read_state(const Line& line) {
           .throttled = throttled.get<bool>()};
 }
 
-/// What the shape of an operator must say; words are marked by a star.
+/// The keys that the shape of an operator must have; a star marks text.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kShapes{{
     {"stream", "kind* bytes blocks"},
     {"tensor_rate", "instruction*"},
@@ -125,7 +125,7 @@ Point read_point(const Line& line) {
     } else if (value.is_number_integer() && value.get<double>() >= 0 && value.get<double>() < 9e15) {
       point.shape.emplace_back(name, value.get<std::int64_t>());
     } else {
-      line.fail(fmt::format("'shape.{}' must be a whole number or a word, got {}", name, value.dump()));
+      line.fail(fmt::format("'shape.{}' must be a whole number or text, got {}", name, value.dump()));
     }
   }
   check_shape(line, point);
@@ -184,9 +184,9 @@ Json parse_line(std::string_view text, const Mark& mark) {
   try {
     Json json = Json::parse(text);
     if (json.is_object()) return json;
-  } catch (const Json::exception&) {  // not JSON, NaN or a number out of range: answered below
+  } catch (const Json::exception&) {  // not JSON, NaN, or a number out of range: reported below
   }
-  throw ConfigError(mark, "not a measurement: expected one JSON object a line, as `calibrate measure` writes");
+  throw ConfigError(mark, "not a measurement: expected one JSON object per line, as written by `calibrate measure`");
 }
 
 }  // namespace
@@ -229,8 +229,8 @@ std::string Point::key() const {
 
 namespace {
 
-/// Relative spread of the medians of `kBatches` runs of samples, over sqrt(kBatches): what the median is worth where
-/// neighbours are alike (method of batch means; Law, Simulation Modeling and Analysis, 9.5.3).
+/// Relative spread of the medians of `kBatches` runs of samples, over sqrt(kBatches): the error of the median if
+/// neighbouring samples are correlated (method of batch means; Law, Simulation Modeling and Analysis, 9.5.3).
 double batched_error(const std::vector<double>& samples, double median) {
   constexpr std::size_t kBatches = 5;
   if (samples.size() < 2 * kBatches) return 0.0;
@@ -253,7 +253,7 @@ Statistics statistics_of(const std::vector<double>& samples_us) {
   const auto count = static_cast<double>(samples_us.size());
   out.median_us = quantile(samples_us, 0.5);
   out.noise = (quantile(samples_us, 0.75) - quantile(samples_us, 0.25)) / 1.349 / out.median_us;
-  // sqrt(pi / 2): the median of normal samples scatters so much more than their mean.
+  // sqrt(pi / 2): the median of normal samples scatters more than their mean by this factor.
   const double independent = 1.2533 * out.noise / std::sqrt(count);
   out.standard_error = std::max(independent, batched_error(samples_us, out.median_us));
   const std::size_t third = samples_us.size() / 3;
@@ -261,8 +261,8 @@ Statistics statistics_of(const std::vector<double>& samples_us) {
   const std::vector<double> first(samples_us.begin(), samples_us.begin() + static_cast<std::ptrdiff_t>(third)),
       last(samples_us.end() - static_cast<std::ptrdiff_t>(third), samples_us.end());
   out.drift = quantile(last, 0.5) / quantile(first, 0.5) - 1.0;
-  // The two medians of independent samples differ by sqrt(2 x 3) standard errors of the whole's; three times that is no
-  // chance. The noise about the trend counts, not the trend: that of the thirds.
+  // The medians of two thirds of independent samples differ by sqrt(2 x 3) standard errors of the whole median; three
+  // times that is not chance. The noise is that within the thirds, without the trend.
   const auto spread = [](const std::vector<double>& part) {
     return (quantile(part, 0.75) - quantile(part, 0.25)) / 1.349;
   };

@@ -14,7 +14,7 @@
 namespace roofcast::calibrate {
 namespace {
 
-/// Where a column of a table comes from: a key of the shape, or always the same word.
+/// The source of a table's column: a key of the shape, or a constant word.
 struct Column {
   std::string_view name, key, word;
 };
@@ -68,7 +68,7 @@ std::string field_of(const Record& record, const Column& column, const Mark& mar
   return std::to_string(std::get<std::int64_t>(*value));
 }
 
-/// Copies from pageable memory are staged by the driver: no engine copies so.
+/// The driver stages copies from pageable memory; no engine copies that way.
 bool is_row(const Record& record, const Conversion& conversion, bool with_held_down) {
   if (record.point.op != conversion.record_op || !record.has_time()) return false;
   if (!with_held_down && is_held_down(record)) return false;
@@ -122,13 +122,13 @@ std::vector<MeasuredTable> tables_of(const RecordFile& file) {
 }
 
 const Device& device_of(const RecordFile& file) {
-  if (file.records.empty()) throw ConfigError(Mark{file.path, 0, 0}, "holds no whole measurement");
+  if (file.records.empty()) throw ConfigError(Mark{file.path, 0, 0}, "contains no complete measurement");
   const Device& first = file.records.front().device;
   for (std::size_t i = 1; i < file.records.size(); ++i) {
     const Device& device = file.records[i].device;
     if (device.name == first.name && device.sm_count == first.sm_count) continue;
     throw ConfigError(Mark{file.path, file.lines[i], 0},
-                      fmt::format("measured on '{}', the lines before on '{}'", device.name, first.name));
+                      fmt::format("measured on '{}', but the lines before on '{}'", device.name, first.name));
   }
   return first;
 }
@@ -145,7 +145,7 @@ ConfigTree gpu_of_device(const Device& device) {
   for (const std::string& name : names_of("hardware")) {
     const ConfigTree tree = load_named("hardware", name, Mark{"hardware", 0, 0});
     if (!is_device(device, parse_gpu_spec(ConfigReader(tree, "a GPU")))) continue;
-    int likeness = tree->find("like") == nullptr ? 1 : 0;  // of siblings alike, the one that others name
+    int likeness = tree->find("like") == nullptr ? 1 : 0;  // among equal siblings, prefer the one that others name
     for (const std::string& word : split(name, '-')) likeness += called.find(word) != std::string::npos ? 2 : 0;
     if (likeness > most) best = tree, most = likeness;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Measurements as the tables of kernel times that fit and validate take.
+// Measurements converted to the tables of kernel times that `fit` and `validate` read.
 
 #include <string_view>
 #include <vector>
@@ -12,26 +12,26 @@
 namespace roofcast::calibrate {
 
 struct MeasuredTable {
-  std::string_view op;  ///< of kernel_operators()
-  CsvTable table;       ///< its rows say whose kernels they time, and whether the clock was that of a loaded GPU
+  std::string_view op;  ///< a name in kernel_operators()
+  CsvTable table;       ///< its rows say whose kernels they time, and whether the GPU was under load
 };
 
-/// One table an operator that has rows. Records without samples, and of operators that no table has (stream, launch,
-/// ...), are passed over. Throws ConfigError at a record whose shape lacks a key.
+/// One table per operator that has rows. Records without samples are skipped, as are those of operators without tables
+/// (stream, launch, ...). Throws ConfigError at a record whose shape lacks a key.
 std::vector<MeasuredTable> tables_of(const RecordFile& file);
 
-/// Whether its clock was held down at most points, so that it is never cool: such points are rows as those of a loaded
-/// device are. Elsewhere what was held down is left out.
+/// Whether most points were throttled, so that the GPU is never cool. Such points are then used as rows of a GPU under
+/// load; otherwise throttled points are left out.
 bool is_always_held_down(const RecordFile& file);
 
-/// The device that all records share. Throws ConfigError at the first that differs, or when there are none.
+/// The device of all records. Throws ConfigError at the first record of another device, or if there are no records.
 const Device& device_of(const RecordFile& file);
 
-/// Is it the GPU of that datasheet: as many SMs, and memory within 3 %?
+/// Whether it is the GPU of that datasheet: the same number of SMs, and memory within 3 %.
 bool is_device(const Device& device, const GpuSpec& gpu);
-/// The shipped GPU that the device is; null when there is none.
+/// The shipped GPU that matches the device; null if there is none.
 ConfigTree gpu_of_device(const Device& device);
-/// Throws ConfigError when the file was measured on another GPU.
+/// Throws ConfigError if the file was measured on another GPU.
 void require_device(const RecordFile& file, const GpuSpec& gpu);
 
 }  // namespace roofcast::calibrate

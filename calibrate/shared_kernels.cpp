@@ -36,8 +36,8 @@ const FittedConstants* find(const std::vector<FittedSet>& fitted, Maker maker, s
   return nullptr;
 }
 
-/// vLLM's latent attention is timed eagerly wherever it was, TensorRT-LLM's from graphs: of what that adds, the other's
-/// rows tell nothing.
+/// vLLM's latent attention is timed without a CUDA graph, TensorRT-LLM's with one, so the other's rows say nothing
+/// about the time that this adds.
 void expect_eager_timing(FittedConstants& loop, const GpuSpec& gpu) {
   const ConstantsBlock assumed = assumed_attention_loop(attention::trtllm_gen_mla_vllm_decode(), Dtype::kBf16, gpu);
   const EagerLoop& eager = KernelOf<LatentLoop>::in(assumed)->value;
@@ -47,7 +47,7 @@ void expect_eager_timing(FittedConstants& loop, const GpuSpec& gpu) {
   }
 }
 
-/// Where TensorRT-LLM turns to NCCL, vLLM goes on with its kernel, up to 64 MiB (sim/step/deployment.cpp) or 67.11 MB.
+/// vLLM uses its own kernel above TensorRT-LLM's limit, up to 64 MiB (sim/step/deployment.cpp) or 67.11 MB.
 void lift_size_limit(FittedConstants& block) {
   for (auto& [name, value] : block.values) {
     if (name == "size_limit_mb") value = 68.0;
@@ -64,7 +64,7 @@ std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, co
     if (source == nullptr || find(fitted, shared.to, shared.as) != nullptr) continue;
     FittedConstants copy = *source;
     copy.block = shared.as;
-    copy.record.standing = Standing::kCarriedOver;
+    copy.record.provenance = Provenance::kCarriedOver;
     if (shared.as.starts_with("trtllm_gen_mla_vllm_decode_loop")) expect_eager_timing(copy, gpu);
     if (shared.as.starts_with("fused_all_reduce")) lift_size_limit(copy);
     out.push_back({kernels_of(shared.to), {std::move(copy)}});

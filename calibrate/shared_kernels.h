@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that two engines share: what was fitted to the rows of one serves the other, too.
+// Kernels that two engines share: constants fitted to the rows of one are used for the other, too.
 
 #include <vector>
 
@@ -9,10 +9,9 @@
 
 namespace roofcast::calibrate {
 
-/// What other sets of kernels take from `fitted`, marked as carried over; a block that the other set's rows were fitted
-/// to themselves is left alone. On Blackwell vLLM runs latent attention by TensorRT-LLM's generated kernels, and
-/// TensorRT-LLM the NVFP4 products that vLLM's table has tuned and block-scaled experts for few tokens that only
-/// vLLM's table has.
+/// The blocks that other kernel sets take from `fitted`, marked as transferred. A block that was fitted to the other
+/// set's own rows is left alone. On Blackwell, vLLM runs TensorRT-LLM's generated kernels for latent attention.
+/// TensorRT-LLM takes tuned NVFP4 GEMMs, and block-scaled experts for few tokens, which only vLLM's table has.
 std::vector<FittedSet> shared_constants(const std::vector<FittedSet>& fitted, const GpuSpec& gpu);
 
 }  // namespace roofcast::calibrate

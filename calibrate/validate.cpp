@@ -34,7 +34,8 @@ std::string group_name(const CsvTable& table, std::size_t row, const KernelOpera
   return name;
 }
 
-/// Predictions of `table`'s rows, none for those with a fault. Rows go in parts, so that a fault costs one part again.
+/// Predictions of the rows of `table`, 0 for faulty rows. Rows are predicted in parts, so that a fault repeats only one
+/// part.
 std::vector<Prediction> predict_rows(const CsvTable& table, const BenchedGpu& gpu, const KernelOperator& op,
                                      std::vector<ConfigError>& faults) {
   constexpr std::size_t kPart = 512;
@@ -45,12 +46,12 @@ std::vector<Prediction> predict_rows(const CsvTable& table, const BenchedGpu& gp
     if (end <= begin) end = std::min(begin + kPart, table.rows());
     try {
       const std::vector<Prediction> part = op.predict(table.slice(begin, end), gpu);
-      SIM_CHECK(part.size() == end - begin, "one prediction a row");
+      SIM_CHECK(part.size() == end - begin, "one prediction per row");
       out.insert(out.end(), part.begin(), part.end());
     } catch (const ConfigError& error) {
       std::size_t bad = begin;
       while (bad < end && table.mark(bad, 0).line != error.mark().line) ++bad;
-      if (bad == end) throw;  // not of one row
+      if (bad == end) throw;  // not the fault of a single row
       if (bad > begin) {
         end = bad;
         continue;
@@ -74,7 +75,7 @@ KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, 
   std::map<std::string, Pairs> groups;
   Pairs all;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    if (!(predictions[row].time > Seconds(0))) continue;  // passed over
+    if (!(predictions[row].time > Seconds(0))) continue;  // skipped
     const Seconds measured = checked.header(row).latency;
     if (!(measured > Seconds(0))) continue;  // not timed
     groups[group_name(table, row, *out.op)].add(predictions[row], measured);
@@ -86,8 +87,8 @@ KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, 
 }
 
 std::string with_predictions(const CsvTable& table, const std::vector<Seconds>& predicted) {
-  SIM_CHECK(predicted.size() == table.rows(), "one prediction a row");
-  const std::optional<std::size_t> earlier = table.find("predicted_us");  // of another validation: replaced
+  SIM_CHECK(predicted.size() == table.rows(), "one prediction per row");
+  const std::optional<std::size_t> earlier = table.find("predicted_us");  // of an earlier validation: replaced
   std::string text;
   for (const std::string& column : table.columns()) text += column == "predicted_us" ? "" : csv_field(column) + ",";
   text += "predicted_us\n";

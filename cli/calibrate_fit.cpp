@@ -63,7 +63,7 @@ std::string summary(const std::vector<calibrate::FittedSet>& all) {
       };
       table.row(
           {block.block, of.kernels, std::to_string(block.record.rows),
-           count([](const calibrate::FieldReport& field) { return field.told(); }),
+           count([](const calibrate::FieldReport& field) { return field.is_determined(); }),
            count([](const calibrate::FieldReport& field) { return field.state == calibrate::FieldState::kPooled; }),
            errors_of(block.on_rows), errors_of(block.left_out),
            fmt::format("{:.1f} %", 100 * block.record.discrepancy)});
@@ -301,7 +301,7 @@ std::string shares_of(const calibrate::FitResult<MachineShares>& fit) {
     const calibrate::FieldReport& field = fit.fields[i];
     const std::string meaning(MachineShares::fields()[i].name);
     table.row({meaning, fmt::format("{:.3f}", field.value),
-               field.told() ? fmt::format("{:.3f}", field.standard_error) : "-",
+               field.is_determined() ? fmt::format("{:.3f}", field.standard_error) : "-",
                field.state == calibrate::FieldState::kFitted ? "" : std::string(name_of(field.state))});
   }
   return table.text() + fmt::format("from {} rows of libraries, with an error of {:.1f} %\n\n", fit.on_rows.rows,

@@ -48,7 +48,7 @@ std::string constants_table(const std::vector<calibrate::ShownBlock>& blocks) {
                                                  : "inherited";
       table.row({block.family + " " + block.block, c.name, reports::significant(c.value, 5), error,
                  std::to_string(block.rows), reports::significant(block.mape, 3),
-                 reports::significant(block.discrepancy, 3), block.standing});
+                 reports::significant(block.discrepancy, 3), block.provenance});
     }
   }
   return table.text();

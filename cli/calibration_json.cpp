@@ -46,7 +46,7 @@ reports::Json constants_json(const std::vector<calibrate::ShownBlock>& blocks) {
                      {"rows", block.rows},
                      {"mape", block.mape},
                      {"discrepancy", block.discrepancy},
-                     {"standing", block.standing}});
+                     {"standing", block.provenance}});
     }
   }
   return out;

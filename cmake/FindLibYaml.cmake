@@ -1,4 +1,4 @@
-# libyaml, which has no CMake package of its own: the target LibYaml::LibYaml.
+# Defines the target LibYaml::LibYaml. libyaml has no CMake package of its own.
 find_path(LibYaml_INCLUDE_DIR yaml.h)
 find_library(LibYaml_LIBRARY yaml)
 include(FindPackageHandleStandardArgs)

@@ -1,4 +1,4 @@
-# Writes OUT, one line of C++ with a hash of the sources that numbers come from, and only when it changed.
+# Writes OUT, one line of C++ with a hash of the sources that determine the numbers. OUT is written only if it changed.
 set(text "")
 foreach(folder base hw sim)
   file(GLOB_RECURSE sources RELATIVE "${SOURCE}" "${SOURCE}/${folder}/*.cpp" "${SOURCE}/${folder}/*.h")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compiles every source of a configured build without making objects, on all cores, and prints what fails.
 
-usage: cmake/check_syntax.py BUILD_FOLDER [WORD]     (WORD: only sources whose path holds it)
+usage: cmake/check_syntax.py BUILD_FOLDER [WORD]     (WORD: only sources with it in their path)
 
-Sources that the build would write itself are passed over.
+Generated sources are skipped.
 """
 import concurrent.futures
 import json

@@ -1,4 +1,4 @@
-# Writes OUT, one line of C++ with the commit of SOURCE, and only when it changed.
+# Writes OUT, one line of C++ with the commit of SOURCE. OUT is written only if it changed.
 execute_process(COMMAND git -C "${SOURCE}" describe --always --dirty --abbrev=12
                 OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 if(failed OR commit STREQUAL "")

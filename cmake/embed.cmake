@@ -1,5 +1,6 @@
 # cmake -DOUT=embedded.cpp -DNAMESPACE=roofcast::reports "-DSTRINGS=kPageScript=page.js;kPageStyle=page.css;kChartJs=" -P embed.cmake
-# Writes the files as string literals, no file as an empty one. In pieces, because compilers need not take a literal over 64 KiB.
+# Writes the files as string literals; a missing file becomes an empty one. Long files become several literals, because
+# compilers need not accept more than 64 KiB.
 function(append_string name file)
   set(text "")
   if(file)

@@ -1,6 +1,6 @@
-# roofcast::roofcast: one archive of the boxes from base to reports, behind the headers of include/roofcast.
+# roofcast::roofcast: one archive of the targets from base to reports, behind the headers of include/roofcast.
 file(GLOB sources CONFIGURE_DEPENDS library/*.cpp)
-# Questions and answers know nothing of the public headers: the Python module asks them, too.
+# These sources do not depend on the public headers, because the Python module uses them, too.
 set(answers ${PROJECT_SOURCE_DIR}/library/answers.cpp ${PROJECT_SOURCE_DIR}/library/validation_answer.cpp
             ${PROJECT_SOURCE_DIR}/library/grid.cpp)
 list(REMOVE_ITEM sources ${answers})
@@ -16,7 +16,7 @@ target_compile_definitions(roofcast_library PRIVATE ROOFCAST_VERSION="${PROJECT_
 foreach(box base hw model step serve plan reports answers)
   target_sources(roofcast_library PRIVATE $<TARGET_OBJECTS:roofcast_${box}>)
 endforeach()
-# Named in cmake/roofcastConfig.cmake.in too; the last two are headers alone, which no user of the archive needs.
+# Also listed in cmake/roofcastConfig.cmake.in. The last two are header-only; users of the archive do not need them.
 target_link_libraries(roofcast_library PRIVATE LibYaml::LibYaml fmt::fmt TBB::tbb SQLite::SQLite3 NLopt::nlopt
                       $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:Eigen3::Eigen>)
 

@@ -1,5 +1,6 @@
-# What is installed with the program, and the packages that cpack makes of it (./dev package).
-# The man pages and completions are the program's own words; another program tells them where this one cannot run.
+# What is installed with the program, and the packages that cpack builds from it (./dev package).
+# Man pages and completions are written by the program; ROOFCAST_HELP_PROGRAM is used if the program itself cannot run
+# here.
 set(ROOFCAST_HELP_PROGRAM $<TARGET_FILE:roofcast> CACHE STRING "program that writes the man pages and completions")
 set(share ${PROJECT_BINARY_DIR}/share)
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/share.stamp
@@ -16,19 +17,19 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS roofcast)
 install(DIRECTORY ${share}/ DESTINATION ${CMAKE_INSTALL_DATADIR} OPTIONAL)
 install(FILES README.md SECURITY.md packaging/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
-if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)  # there Debian has the text of the license once for all
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)  # Debian has the text of the license in one place
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
-# The engine of live report pages, where ./dev wasm has built it.
+# The engine of live report pages, if ./dev wasm has built it.
 install(FILES build/wasm/engine.html DESTINATION ${CMAKE_INSTALL_DATADIR}/roofcast OPTIONAL)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "plan.png" PATTERN "tour.svg")
-install(DIRECTORY build/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html OPTIONAL)  # of ./dev docs
+install(DIRECTORY build/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html OPTIONAL)  # written by ./dev docs
 
 include(${CMAKE_CURRENT_LIST_DIR}/version.cmake)
 roofcast_version(${PROJECT_SOURCE_DIR} ${PROJECT_VERSION} CPACK_PACKAGE_VERSION)
 set(CPACK_PACKAGE_NAME roofcast)
 set(CPACK_PACKAGE_VENDOR roofcast)
-# Whoever makes the package answers for it, by Debian's own variables (dch(1)).
+# The contact is whoever builds the package, from Debian's own variables (dch(1)).
 if(NOT "$ENV{DEBEMAIL}" STREQUAL "")
   set(CPACK_PACKAGE_CONTACT "$ENV{DEBEMAIL}")
   if(NOT "$ENV{DEBFULLNAME}" STREQUAL "")
@@ -37,7 +38,7 @@ if(NOT "$ENV{DEBEMAIL}" STREQUAL "")
 else()
   set(CPACK_PACKAGE_CONTACT "the roofcast project <roofcast@localhost>")
 endif()
-# Debian's changelog has one entry, this version, on the day of its commit.
+# Debian's changelog has one entry: this version, dated by its commit.
 execute_process(COMMAND git -C ${PROJECT_SOURCE_DIR} log -1 --format=%aD OUTPUT_VARIABLE roofcast_commit_date
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(NOT roofcast_commit_date)

@@ -1,6 +1,6 @@
-# The Python package: build/<preset>/python/roofcast, from python/ and the library's boxes. ROOFCAST_PYTHON is ON where
-# pybind11 and a Python with headers are found. Debian's own Python comes before others on PATH: its pybind11, numpy and
-# headers belong to it. -DROOFCAST_PYTHON_EXECUTABLE=... names another.
+# The Python package: build/<preset>/python/roofcast, from python/ and the library's targets. ROOFCAST_PYTHON is ON if
+# pybind11 and a Python with headers are found. Debian's own Python takes precedence over others on PATH, because its
+# pybind11, numpy and headers belong to it. -DROOFCAST_PYTHON_EXECUTABLE=... names another one.
 if(CMAKE_CROSSCOMPILING)
   message(STATUS "SKIPPED: the Python package, which is built on the machine that runs it")
   return()
@@ -26,7 +26,7 @@ message(STATUS "Python package for ${Python_EXECUTABLE} (${Python_VERSION})")
 set(package ${PROJECT_BINARY_DIR}/python/roofcast)
 file(GLOB sources CONFIGURE_DEPENDS python/*.cpp)
 pybind11_add_module(roofcast_python MODULE NO_EXTRAS ${sources})
-# In a wheel the shared libraries lie beside the module; RPATH, not RUNPATH, so that they find each other there, too.
+# In a wheel the shared libraries are beside the module. RPATH, not RUNPATH, so that they also find each other there.
 set_target_properties(roofcast_python PROPERTIES OUTPUT_NAME _core LIBRARY_OUTPUT_DIRECTORY ${package}
                       BUILD_RPATH "$ORIGIN/lib")
 target_link_options(roofcast_python PRIVATE -Wl,--disable-new-dtags)
@@ -34,7 +34,7 @@ target_include_directories(roofcast_python PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(roofcast_python PRIVATE -Wno-conversion)  # pybind11's own headers
 target_link_libraries(roofcast_python PRIVATE roofcast_answers)
 
-# The Python files beside it, and the classes of results, made from the schemas.
+# The Python files, and the classes of results, generated from the schemas.
 file(GLOB schemas CONFIGURE_DEPENDS docs/schemas/*.json)
 file(GLOB modules CONFIGURE_DEPENDS python/roofcast/*)
 set(outputs "")

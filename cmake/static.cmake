@@ -1,5 +1,5 @@
-# ROOFCAST_STATIC: a program without shared libraries, for any Linux of its processor. ROOFCAST_STATIC_LIBRARIES is where
-# the archives are that Debian does not have (packaging/static-libraries.sh makes them).
+# ROOFCAST_STATIC: a program without shared libraries, for any Linux on its processor. ROOFCAST_STATIC_LIBRARIES has the
+# archives that Debian lacks (made by packaging/static-libraries.sh).
 option(ROOFCAST_STATIC "link the program without shared libraries" OFF)
 set(ROOFCAST_STATIC_LIBRARIES "" CACHE PATH "folder of libfmt.a, libtbb.a, libnlopt.a")
 if(NOT ROOFCAST_STATIC)

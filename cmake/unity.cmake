@@ -1,7 +1,7 @@
-# Sources of one target compiled in groups of about eight: most of a source's compile time goes into the headers that its
-# neighbours read too. A source's group follows from its name: a new source changes one group and no other, until the
-# target needs twice as many groups. Sources whose own names clash with a neighbour's (APART) are compiled alone, as are
-# hw/ and sim/model, where each kernel and layer has a `Constants` or `kHalf` of its own.
+# Compiles the sources of a target in groups of about eight, because most of their compile time goes into headers that
+# they share. A source's group follows from its name: a new source changes only one group, until the target needs twice
+# as many groups. Sources whose local names clash with others (APART) are compiled alone. So are hw/ and sim/model,
+# where each kernel and layer has its own `Constants` or `kHalf`.
 option(ROOFCAST_UNITY "compile several sources at once, which makes a full build shorter" ON)
 
 function(roofcast_join target)  # [APART all|file...]

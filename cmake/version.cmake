@@ -1,6 +1,6 @@
-# The version with what git knows: "0.1.0" at the tag v0.1.0, else "0.1.0+12.g61fc490", so many commits after the newest
-# tag. A tarball of `git archive` has its commit in cmake/archive.txt; other sources have VERSION alone.
-# cmake -DSOURCE=. -DVERSION=0.1.0 -DOUT=version.cpp -P version.cmake writes it as C++, only when it changed.
+# The version, with information from git: "0.1.0" at the tag v0.1.0, else "0.1.0+12.g61fc490" for 12 commits after the
+# newest tag. A tarball of `git archive` has its commit in cmake/archive.txt; other sources only have VERSION.
+# cmake -DSOURCE=. -DVERSION=0.1.0 -DOUT=version.cpp -P version.cmake writes it as C++, only if it changed.
 function(roofcast_version source version result)
   execute_process(COMMAND git -C "${source}" rev-parse --show-toplevel --short HEAD
                   OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)

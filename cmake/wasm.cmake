@@ -1,4 +1,4 @@
-# roofcast.js and roofcast.wasm: the engine behind one function, with the configs inside (docs/wasm.md).
+# roofcast.js and roofcast.wasm: the engine behind one function, with embedded configs (docs/wasm.md).
 roofcast_box(explore explore)
 target_link_libraries(roofcast_explore PUBLIC roofcast_reports)
 add_executable(roofcast_wasm explore/wasm/entry.cpp)
@@ -10,7 +10,7 @@ target_link_options(roofcast_wasm PRIVATE -O2 --no-entry "SHELL:--embed-file ${P
   -sEXPORTED_FUNCTIONS=_roofcast_ask,_roofcast_status,_roofcast_command,_malloc,_free)
 file(GLOB_RECURSE configs CONFIGURE_DEPENDS configs/*)
 set_target_properties(roofcast_wasm PROPERTIES LINK_DEPENDS "${configs}")
-# The page beside it, as static files: it asks the worker where it would have asked the server.
+# The page as static files. It sends its requests to a worker instead of the server.
 set(site ${PROJECT_BINARY_DIR}/site)
 set(site_files explore/wasm/api.js explore/wasm/worker.js explore/page/explore.css explore/page/explore.js explore/page/charts.js
                explore/page/question.js explore/page/canvases.js explore/page/lessons.js explore/page/ask.js explore/page/plan.js reports/page/plot.js)
@@ -30,10 +30,10 @@ add_custom_command(OUTPUT ${site}/stamp
   COMMAND node ${PROJECT_SOURCE_DIR}/explore/wasm/first_answers.js ${site}
   COMMAND ${CMAKE_COMMAND} -E touch ${site}/stamp
   DEPENDS roofcast_wasm ${site_files} ${PROJECT_SOURCE_DIR}/explore/wasm/first_answers.js VERBATIM)
-# The engine as a part of other pages, which `roofcast report` puts into its own.
+# The engine for other pages, which `roofcast report` embeds.
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/engine.html
   COMMAND node ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js --engine ${site} ${PROJECT_BINARY_DIR}/engine.html
   DEPENDS ${site}/stamp ${PROJECT_SOURCE_DIR}/explore/wasm/one_file.js ${PROJECT_SOURCE_DIR}/explore/wasm/unpack.js VERBATIM)
 add_custom_target(roofcast_site ALL DEPENDS ${site}/stamp ${PROJECT_BINARY_DIR}/engine.html)
-# A node that is not Debian's own does not look where Debian's acorn lies.
+# A Node.js that is not Debian's own does not search the folder of Debian's acorn.
 set_property(TARGET roofcast_wasm PROPERTY RULE_LAUNCH_LINK "${CMAKE_COMMAND} -E env NODE_PATH=/usr/share/nodejs")

@@ -1,5 +1,5 @@
-# What the engine needs in a browser: no threads, no SQLite, no NLopt. fmt and nlohmann/json are headers alone; libyaml
-# is compiled from its sources, which `./dev wasm` fetches.
+# The engine in a browser has no threads, no SQLite and no NLopt. fmt and nlohmann/json are header-only; libyaml is
+# compiled from its sources, which `./dev wasm` downloads.
 set(not_in_a_browser
     sweep_store host_fit population_fit power_fit           # SQLite, NLopt, Eigen
     server connection guard http                            # sockets
@@ -27,7 +27,7 @@ list(GET yaml_version 2 patch)
 target_compile_definitions(yaml PRIVATE YAML_VERSION_MAJOR=${major} YAML_VERSION_MINOR=${minor} YAML_VERSION_PATCH=${patch}
                                         YAML_VERSION_STRING="${major}.${minor}.${patch}" PUBLIC YAML_DECLARE_STATIC)
 
-# The headers of Debian's packages (boost: one hash), without the rest of /usr/include.
+# The headers of Debian's packages (boost: one hash) without the rest of /usr/include.
 set(headers ${CMAKE_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${headers})
 foreach(folder boost fmt nlohmann)

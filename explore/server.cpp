@@ -232,7 +232,7 @@ struct ExploreServer::State {
       Job job = std::move(jobs.front());
       jobs.pop_front();
       lock.unlock();
-      const Watched watched(&job.connection->watch());
+      const WatchScope watched(&job.connection->watch());
       std::string bytes = reply_of(std::move(job.request), options.page);
       lock.lock();
       made.push_back({job.connection, std::move(bytes)});

@@ -12,7 +12,7 @@
 namespace roofcast {
 namespace {
 
-/// The extra or saved time of vLLM's one-row fp8 products was measured with those of the other source.
+/// The extra or saved time of vLLM's one-row fp8 GEMMs was measured with the constants of the other source.
 void take_one_row(Efficiency& mine) {
   const ConstantsBlock own = mine.block(cutlass_mma_sync_fp8(), Dtype::kFp8);
   const ConstantsBlock& other = mine.block(cutlass_fp8(), Dtype::kFp8);
@@ -22,8 +22,8 @@ void take_one_row(Efficiency& mine) {
   mine.put_block(cutlass_mma_sync_fp8(), Dtype::kFp8, cutlass_mma_sync_fp8().with_parameters(values, *own.record));
 }
 
-/// MMHA's constants for fp8 caches were fitted together with those of XQA by wgmma. Without wgmma, MMHA reads fp8
-/// caches as it reads 16-bit ones.
+/// MMHA's constants for fp8 caches were fitted together with those of the wgmma XQA kernel. Without wgmma, MMHA reads
+/// fp8 caches as it reads 16-bit ones.
 void take_wide_reads(Efficiency& mine) {
   const Kernel& mmha = attention::mmha_decode();
   const ConstantsBlock wide = mine.block(mmha, Dtype::kBf16), narrow = mine.block(mmha, Dtype::kFp8);
@@ -41,7 +41,7 @@ void take_wide_reads(Efficiency& mine) {
   mine.put_block(loop, Dtype::kFp8, mine.block(loop, Dtype::kBf16));
 }
 
-/// Kernels that the other source lacks. XQA runs fp8 caches in its 16-bit kernel, so those constants apply.
+/// Takes kernels that the other source lacks. XQA runs fp8 caches in its 16-bit kernel, so those constants apply.
 void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
   const Kernel& xqa = attention::xqa_decode();
   for (const Kernel* kernel : kernels()) {
@@ -56,7 +56,7 @@ void take_missing_kernels(Efficiency& mine, const Efficiency& ampere) {
 }
 
 /// Ampere's experts were measured under TensorRT-LLM 1.0, whose router took 4 us per choice (top k). Times other than
-/// the products come from the other source's release.
+/// those of the GEMMs come from the other source's release.
 void take_release(Efficiency& mine) {
   const ExpertsKernel &newer = cutlass_experts(), &ampere = cutlass_mma_sync_experts();
   const ConstantsBlock &beside = mine.block(newer, Dtype::kBf16), products = mine.block(ampere, Dtype::kBf16);

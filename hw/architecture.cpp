@@ -13,11 +13,11 @@ using A = Architecture;
 using M = MatrixUnits;
 /// In the order of the enumeration.
 constexpr std::array<ArchitectureTraits, 13> kArchitectures{{
-    {A::kGeneric, "generic", M::kNone, true, "any other processor (TPU, Trainium, Gaudi): priced by its roofline"},
-    {A::kCpu, "cpu", M::kNone, true, "server and desktop CPUs: priced by their roofline"},
-    {A::kApple, "apple", M::kNone, true, "GPUs of Apple's M series: priced by their roofline"},
-    {A::kVolta, "volta", M::kNone, true, "V100: priced by its roofline"},
-    {A::kTuring, "turing", M::kNone, true, "T4, RTX 20: priced by their roofline"},
+    {A::kGeneric, "generic", M::kNone, true, "any other processor (TPU, Trainium, Gaudi): priced by a roofline"},
+    {A::kCpu, "cpu", M::kNone, true, "server and desktop CPUs: priced by a roofline"},
+    {A::kApple, "apple", M::kNone, true, "GPUs of Apple's M series: priced by a roofline"},
+    {A::kVolta, "volta", M::kNone, true, "V100: priced by a roofline"},
+    {A::kTuring, "turing", M::kNone, true, "T4, RTX 20: priced by a roofline"},
     {A::kAmpere, "ampere", M::kMmaSync, true, "A100, A10G, RTX 30"},
     {A::kAda, "ada", M::kMmaSync, true, "L4, L40S, RTX 40"},
     {A::kHopper, "hopper", M::kWgmma, true, "H100, H200, GH200, H20"},
@@ -25,7 +25,7 @@ constexpr std::array<ArchitectureTraits, 13> kArchitectures{{
     {A::kBlackwellGeforce, "blackwell-geforce", M::kMmaSync, true, "RTX 50, RTX PRO, DGX Spark"},
     {A::kCdna3, "cdna3", M::kMfma, true, "MI300X, MI325X"},
     {A::kCdna4, "cdna4", M::kMfma, true, "MI350X, MI355X"},
-    {A::kCdna3Untuned, "cdna3-untuned", M::kMfma, false, "MI300X under the libraries of 2024"},
+    {A::kCdna3Untuned, "cdna3-untuned", M::kMfma, false, "MI300X with the libraries of 2024"},
 }};
 
 constexpr bool in_order() {
@@ -41,7 +41,7 @@ static_assert(in_order());
 std::span<const ArchitectureTraits> architectures() { return kArchitectures; }
 
 const ArchitectureTraits& traits_of(Architecture architecture) {
-  switch (architecture) {  // a new one needs a row
+  switch (architecture) {  // every architecture needs a row
     case A::kGeneric:
     case A::kCpu:
     case A::kApple:

@@ -1,5 +1,5 @@
 #pragma once
-// GPU architectures. The instructions of their matrix units decide which kernels exist for them.
+// GPU architectures. The instructions of the matrix units decide which kernels exist for an architecture.
 
 #include <span>
 #include <string_view>
@@ -26,7 +26,7 @@ enum class Architecture {
 
 /// Instructions that feed the matrix units. A kernel is written for one of them.
 enum class MatrixUnits {
-  kNone,     ///< no kernel model: operators take their roofline's time, without tiles or waves
+  kNone,     ///< no kernel model: operators are priced by a roofline, without tiles or waves
   kMmaSync,  ///< mma.sync of a warp: Ampere, Ada, consumer Blackwell
   kWgmma,    ///< wgmma of a group of four warps: Hopper
   kTcgen05,  ///< tcgen05 from tensor memory: data-center Blackwell
@@ -37,20 +37,20 @@ struct ArchitectureTraits {
   Architecture architecture;
   std::string_view name;  ///< key `architecture` of a GPU file
   MatrixUnits matrix_units;
-  bool listed;  ///< offered to users; the others serve archived files
+  bool listed;  ///< listed for users; the others exist for archived files
   std::string_view help;
 };
 
 std::span<const ArchitectureTraits> architectures();
 const ArchitectureTraits& traits_of(Architecture architecture);
 inline std::string_view name_of(Architecture architecture) { return traits_of(architecture).name; }
-/// No kernel model is written for its matrix units: its operators are priced by its roofline (hw/rooflines.h).
+/// Whether no kernel model exists for its matrix units. Its operators are then priced by a roofline (hw/rooflines.h).
 inline bool by_roofline(Architecture architecture) {
   return traits_of(architecture).matrix_units == MatrixUnits::kNone;
 }
 /// "mma_sync", "wgmma", "tcgen05", "mfma", "none". Throws ConfigError at `mark`.
 MatrixUnits parse_matrix_units(std::string_view name, const Mark& mark);
-/// Throws ConfigError at `mark` that names the nearest architecture.
+/// Throws ConfigError at `mark`; the message names the nearest architecture.
 Architecture parse_architecture(std::string_view name, const Mark& mark);
 
 }  // namespace roofcast

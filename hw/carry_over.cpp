@@ -13,19 +13,20 @@
 namespace roofcast {
 namespace {
 
-/// Largest share of its datasheet bandwidth that a memory delivers to any reader.
+/// Largest share of the datasheet bandwidth that a memory delivers to any kernel.
 constexpr double kMemoryGives = 0.93;
 
-/// Share of the bandwidth on another GPU. What a kernel loses beyond the memory's own loss, it loses on the SMs (bytes
-/// in flight, instructions): that time scales with SMs x clock. On another generation's memory shares do not rise,
-/// because it may deliver less (an L40S's GDDR6 carries its check bits in band), unless it runs without ECC.
+/// The share of the memory bandwidth on another GPU. What a kernel loses beyond the memory's own loss is lost on the
+/// SMs (bytes in flight, instructions), and that time scales with SMs x clock. On another generation's memory a share
+/// does not rise, because that memory may deliver less (an L40S's GDDR6 stores its ECC bits in band), unless it runs
+/// without ECC.
 ///   1 / share' = 1 / 0.93 + (1 / share - 1 / 0.93) memory / (SMs x clock), ratios of new to old
 double share_of_memory(double share, const Ratios& r) {
   const double lost = std::max(0.0, 1.0 / share - 1.0 / kMemoryGives), longer = r.memory / r.l2 - 1.0;
   return 1.0 / (1.0 / share + lost * (r.other_memory ? std::max(0.0, longer) : longer));
 }
 
-/// With mma.sync, block scales cost what the products save over 16 bit: units of a still higher rate wait for them.
+/// With mma.sync, applying block scales costs as much as fp8 saves over 16 bit, so a higher peak does not help.
 FlopsPerSecond rate_of(const GpuSpec& gpu, Dtype dtype) {
   const bool waits = dtype == Dtype::kFp8Block && has_mma_sync_only(gpu);
   return waits ? std::min(gpu.peak(dtype), 2.0 * gpu.peak(Dtype::kBf16)) : gpu.peak(dtype);
@@ -35,8 +36,8 @@ double operations_per_cycle(const GpuSpec& gpu, Dtype dtype) {
   return rate_of(gpu, dtype).base() / gpu.sm_count / gpu.boost_clock.base();
 }
 
-/// Whether the tile that feeds the matrix units grows with their rate. From Hopper on, clusters load a tile's operands
-/// once for several SMs; between two such generations there is no rule.
+/// Whether the tile size that saturates the matrix units grows with their rate. From Hopper on, clusters load a tile's
+/// operands once for several SMs. Between two such generations no rule is known.
 bool feeds_alike(const GpuSpec& from, const GpuSpec& to) {
   return has_mma_sync_only(to) || from.architecture == to.architecture;
 }
@@ -45,10 +46,10 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
   Ratios r{.memory = to.memory_bandwidth / from.memory_bandwidth,
            .exponential = from.exponentials_per_clock / to.exponentials_per_clock,
            .host = from.node.host_speed * from.node.launch_speed / (to.node.host_speed * to.node.launch_speed)};
-  if (dtype == Dtype::kInt4) dtype = Dtype::kBf16;  // unpacked to 16 bit, whatever rate the units have for int4 itself
+  if (dtype == Dtype::kInt4) dtype = Dtype::kBf16;  // unpacked to 16 bit, even if the units support int4
   const bool shared = from.peak(dtype).base() > 0.0;
-  const Dtype known = shared ? dtype : Dtype::kBf16;  // whose constants a new format takes
-  // Half the bits take half the energy: units at the same power run twice the operations.
+  const Dtype known = shared ? dtype : Dtype::kBf16;  // the format whose constants a new format takes
+  // Half the bits take half the energy: units at the same power do twice the operations.
   const double wider = shared || to.peak(dtype).base() <= 0.0 ? 1.0 : element_bits(dtype) / element_bits(known);
   const FlopsPerSecond peak = rate_of(from, known), next = wider * rate_of(to, shared || wider != 1.0 ? dtype : known);
   if (peak.base() > 0.0 && next.base() > 0.0 && from.board_power.value > 0.0 && to.board_power.value > 0.0)
@@ -68,14 +69,14 @@ Ratios ratios_of(const GpuSpec& from, const GpuSpec& to, Dtype dtype) {
 
 }  // namespace
 
-/// Attention was timed as a single kernel in a graph of its own; the gap between two graphs does not follow the SM
+/// Attention was timed as a single kernel in its own CUDA graph. The gap between two graphs does not scale with the SM
 /// clock.
 double transferred(double value, Transfer transfer, const Ratios& r) {
   switch (transfer) {
     case Transfer::kKept:
       return value;
     case Transfer::kCycles:
-      return value > 0.0 ? value * r.time : value;  // gemv_us may be negative: it stays unchanged
+      return value > 0.0 ? value * r.time : value;  // gemv_us may be negative and then stays unchanged
     case Transfer::kLaunch: {
       const double stays = std::min(value, attention::kLoneGraphGap.in(kMicrosecond));
       return stays + (value - stays) * r.time;

@@ -1,5 +1,5 @@
 #pragma once
-// Converts constants measured on one GPU to another. Source: docs/equations.md#gpus-without-measurements.
+// Transfers constants measured on one GPU to another. Source: docs/equations.md#gpus-without-measurements.
 
 #include "hw/dtype.h"
 #include "hw/gpu_spec.h"
@@ -11,29 +11,29 @@ class Efficiency;
 class Kernel;
 struct ConstantsBlock;
 
-/// How far a GPU stands from the one whose constants it takes.
+/// How the GPU differs from the one that its constants come from.
 struct CarryOver {
-  bool another_generation = false;  ///< than the GPU that was measured
-  bool same_kind = false;           ///< another machine with the same GPU: its fits hold as they are
+  bool another_generation = false;  ///< the measured GPU is of another generation
+  bool same_kind = false;           ///< another machine with the same GPU: its fits apply unchanged
   double matrix_limit = 1.0;        ///< share of the dense peaks that the board's power sustains
-  bool memory_ecc = true;           ///< may cost bandwidth, where the memory is of another kind
+  bool memory_ecc = true;           ///< may cost bandwidth if the memory is of another kind
 };
 
-/// New GPU over old.
+/// Ratios of the new GPU over the old one.
 struct Ratios {
   double time = 1.0;          ///< of a cycle
   double l2 = 1.0;            ///< L2 bandwidth, SMs x clock
   double memory = 1.0;        ///< DRAM bandwidth
   double operations = 1.0;    ///< of the matrix units, per cycle and SM, in the format of the block
-  double intensity = 1.0;     ///< `operations` where the tile that feeds these units grows with them, else 1
-  double instructions = 1.0;  ///< `operations` where both GPUs run the same kernels of attention, else 1
-  double exponential = 1.0;   ///< time of one on an SM
+  double intensity = 1.0;     ///< `operations` if the tile size that feeds the matrix units grows with them, else 1
+  double instructions = 1.0;  ///< `operations` if both GPUs run the same attention kernels, else 1
+  double exponential = 1.0;   ///< time of one exponential on an SM
   double host = 1.0;          ///< time of a launch from the host
   double power = 1.0;         ///< watts per operation per second, in the format of the block
-  bool other_memory = false;  ///< possibly a different kind, whose own share is unknown
+  bool other_memory = false;  ///< the memory may be of another kind, whose reached share is unknown
 };
 
-/// The conversion of one block from the GPU that was measured to another.
+/// The transfer of one block from the measured GPU to another.
 struct CarryOverCase {
   const GpuSpec& from;
   const GpuSpec& to;
@@ -42,41 +42,46 @@ struct CarryOverCase {
   Ratios ratios;
 };
 
-/// The share of the clock that is left where a board has `watts` times the power per operation a second. A chip at the
-/// limit of its power gives up half of what it lacks in rate; the rest it saves as clock and voltage fall together.
+/// The share of the clock that remains if the board has `watts` times the power per operation per second. A chip at its
+/// power limit loses half of the shortfall in rate; it saves the rest because voltage falls with the clock.
 double clock_under_power(double watts);
-/// Partitions of L2: two on the chips of data centers (GA100, GH100, GB100), one on those for graphics, whose SMs have
-/// less shared memory (compute capabilities 8.6, 8.9 and 12.0 have 100 KiB, 8.0 has 164).
+/// L2 partitions: two on data-center chips (GA100, GH100, GB100), one on graphics chips, which have less shared memory
+/// per SM (compute capabilities 8.6, 8.9 and 12.0 have 100 KiB, 8.0 has 164).
 int l2_partitions(const GpuSpec& gpu);
-/// The conversion of a block in `dtype` from one GPU to another.
+/// Prepares the transfer of a block in `dtype` from one GPU to another.
 CarryOverCase carry_over_case(const GpuSpec& from, const GpuSpec& to, const CarryOver& how, Dtype dtype);
-/// A constant by its own rule.
+/// A constant transferred by its own rule.
 double transferred(double value, Transfer transfer, const Ratios& ratios);
-/// Adds to what a fit leaves unexplained, as independent of it.
+/// Adds an independent relative error to the residual of a fit.
 void widen(FitRecord& record, double added);
-/// The products of attention lose a share of the peak to the SM's other work. That work takes the same cycles per
-/// product whatever the matrix units do:  1 / share' = 1 + (1 / share - 1) x longer,  longer: operations per cycle and
-/// SM, new over old. FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's,
-/// whose matrix units have a quarter of that rate (arXiv:2410.02367).
+/// The share of the peak that attention GEMMs reach after a transfer. The other work of the SM takes the same cycles
+/// per product on both GPUs:  1 / share' = 1 + (1 / share - 1) x longer.  `longer`: operations per cycle and SM, new
+/// over old. FlashAttention-2 shows it: 0.73 of an A100's peak (arXiv:2307.08691), nearly all of an RTX 4090's, whose
+/// matrix units have a quarter of that rate (arXiv:2410.02367).
 double share_beside_instructions(double share, double longer);
 
-/// Between two kernels of a graph the GPU's front end takes its time, whatever the clock of the SMs: an A100 of 1.41
-/// GHz launches a product in 2.5 us, an H100 of 1.98 in 2.4. A microsecond of a launch that was transferred by `time`
-/// therefore stays. The rest fills and drains the SMs, and scales with their clock.
+/// Keeps one microsecond of a launch that was transferred by `time`. The GPU's front end takes it between two kernels
+/// of a graph whatever the SM clock: an A100 at 1.41 GHz launches a GEMM in 2.5 us, an H100 at 1.98 GHz in 2.4. The
+/// rest fills and drains the SMs and scales with their clock.
 void keep_gap(double& launch_us, double time);
 
-/// A block that was carried over, as it would have been for products in another format: a board's watts and the
-/// operations of an SM are those of the format that runs. The block itself where it was measured on `gpu`.
+/// A transferred block, as it would have been transferred for work in format `runs`: the board's power and the
+/// operations per SM are those of that format. Returns the block itself if it was measured on `gpu`.
 ConstantsBlock carried_for(const Kernel& kernel, const ConstantsBlock& block, Dtype runs, const GpuSpec& gpu);
 
-/// Fractions of a peak stay, and apply to the new peaks, up to `matrix_limit` for those of matrix units. What a kernel
-/// pays in time on the GPU was measured in cycles: it goes with the ratio of the boost clocks where both are known.
-/// An SM draws as many bytes a cycle from L2 as before: rates of L2 go with SMs x clock, whatever the memory does, and
-/// the tile that just feeds the matrix units goes with operations a cycle and SM within an architecture and where this
-/// one has mma.sync alone. What a kernel loses of the memory's bandwidth it loses on the SMs, matrix units under load
-/// follow the watts of the board an operation, tiles of experts the architecture. Exponentials go with the special
-/// function units, times of the host with its launches; the network stays. What the constants leave unexplained grows
-/// by what blind transfers between measured GPUs show, as independent of it.
+/// Transfers all constants. The rules, by the quantity that a constant stands for:
+///   share of a peak            unchanged; at most `matrix_limit` for matrix units
+///   time on the SMs            measured in cycles: scales with the boost clock where both are known
+///   L2 bandwidth               an SM reads the same bytes per cycle: scales with SMs x clock
+///   tile that saturates the matrix units   scales with operations per cycle and SM, within an architecture and for
+///                              GPUs with mma.sync only
+///   memory bandwidth           the part that is lost, is lost on the SMs
+///   matrix units under load    follow the board's watts per operation
+///   expert tiles               follow the architecture
+///   exponentials               follow the special function units
+///   host time                  scales with the time of a launch
+///   network                    unchanged
+/// The residual grows by an independent error, found by blind transfers between measured GPUs.
 Efficiency carry_over(const Efficiency& measured, const GpuSpec& from, const GpuSpec& to, const CarryOver& how);
 
 }  // namespace roofcast

@@ -42,7 +42,7 @@ ConfigTree with_changed_figures(const ConfigTree& written, const ConfigTree& gpu
   const ConfigTree* own = written->find(kConstants);
   if (own == nullptr || !*own || (*own)->kind != ConfigNode::Kind::kMap)
     return with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->mark);
-  // What the scenario says of constants lies over the carried ones; a source that it names takes the place of this one.
+  // Constants in the scenario override the transferred ones; a source named there replaces this one.
   if ((*own)->find("pooled_with") != nullptr) return gpu;
   const ConfigTree measured = with_sibling(load_named("hardware", (*name)->scalar, (*name)->mark));
   if (measured->find(kConstants) == nullptr) return gpu;

@@ -13,9 +13,9 @@
 namespace roofcast {
 namespace {
 
-/// Bytes that a ring over n ranks moves through one GPU's link, as a multiple of the message S (all-reduce: the tensor;
-/// all-gather: the gathered tensor; else: the input). Patarasuk and Yuan 2009: all-reduce = reduce-scatter +
-/// all-gather, (n-1)/n each.
+/// Bytes that a ring over n ranks sends through one GPU's link, as a multiple of the message S (all-reduce: the tensor;
+/// all-gather: the gathered tensor; else: the input). All-reduce = reduce-scatter + all-gather, (n-1)/n each (Patarasuk
+/// and Yuan 2009).
 double link_share(Collective kind, double n) {
   switch (kind) {
     case Collective::kAllReduce:
@@ -30,7 +30,7 @@ double link_share(Collective kind, double n) {
   fail_check("kind", __FILE__, __LINE__, "no such collective");
 }
 
-/// Consecutive steps of a ring; those of a direct exchange grow only with log2 n.
+/// Consecutive steps of a ring. The steps of a direct exchange grow only with log2 n.
 double ring_steps(Collective kind, double n) {
   switch (kind) {
     case Collective::kAllReduce:
@@ -52,17 +52,17 @@ double message(Collective kind, Bytes bytes, double n) {
 
 bool has_fabric(const GpuSpec& gpu) { return gpu.node.fabric_bandwidth.base() > 0.0; }
 
-/// Bytes per second from one GPU to `local` - 1 peers.
+/// Bandwidth in B/s from one GPU to `local` - 1 peers.
 double link_of(const GpuSpec& gpu, double local) {
   const NodeSpec& node = gpu.node;
   const double link = has_fabric(gpu) ? node.fabric_bandwidth.base() : node.pcie_bandwidth.base();
-  SIM_CHECK(link > 0.0, "a group of GPUs that nothing connects");
+  SIM_CHECK(link > 0.0, "a group of GPUs without any link");
   return has_fabric(gpu) ? link * share_of_links(node.fabric, local, node.fabric_domain) : link;
 }
 
-/// GPUs that cannot reach each other pass every byte through host memory. Two such GPUs get 0.63 of their PCIe
-/// bandwidth; more of them share the host's. Eight L40S without peer-to-peer pass 20 GB/s together as four ranks and 12
-/// to 17 as eight (aiconfigurator tables of NCCL 2.27; a single machine).
+/// GPUs without peer-to-peer access send every byte through host memory. Two such GPUs get 0.63 of their PCIe
+/// bandwidth; more of them share the host's memory bandwidth. Eight L40S without peer-to-peer access move 20 GB/s
+/// together as four ranks, and 12 to 17 as eight (aiconfigurator tables of NCCL 2.27; a single machine).
 constexpr double kPairThroughHost = 0.63;
 constexpr BytesPerSecond kThroughHost{18e9};
 double share_through_host(double local, const GpuSpec& gpu) {
@@ -75,7 +75,7 @@ double link_share_reached(double fraction, double local, const GpuSpec& gpu) {
   return std::min(fraction, pcie_share(local));
 }
 
-/// Ranks in a domain, ranks in a node of it, number of domains. Without NVLink a domain is a node, over PCIe.
+/// Ranks per domain, ranks per node of the domain, number of domains. Without NVLink a domain is a node with PCIe.
 struct Layout {
   double local = 1, beside = 1, nodes = 1;
 };
@@ -90,9 +90,9 @@ constexpr int kMeasuredNode = 8;
 constexpr double kTray = 4.0;
 
 /// Steps inside a domain. NCCL treats the nodes of one NVLink domain (NVL72) like nodes of a network: a ring or chain
-/// in each, a tree over them, with hops that are steps of the links (double binary trees, Sanders et al. 2009). A ring
-/// through all 72 would take 142 consecutive steps. In a switch larger than the measured nodes of eight, a node of more
-/// GPUs is treated as trays of four, because nothing in it is farther apart. In a torus it is.
+/// within each, and a tree over them, whose hops are steps on the links (double binary trees, Sanders et al. 2009). A
+/// ring through all 72 GPUs would take 142 consecutive steps. Within a switch, a node of more GPUs than the measured
+/// eight is treated as trays of four, because all its GPUs are equally far apart. In a torus they are not.
 double steps(Collective kind, const Layout& at, const GpuSpec& gpu) {
   if (kind == Collective::kAllToAll || kind == Collective::kSend) return ring_steps(kind, at.local);
   const bool beyond = has_fabric(gpu) && gpu.node.fabric != Fabric::kTorus && gpu.node.fabric_domain > kMeasuredNode;
@@ -101,11 +101,11 @@ double steps(Collective kind, const Layout& at, const GpuSpec& gpu) {
   return ring_steps(kind, ring) + over * (kind == Collective::kAllReduce ? 2.0 : 1.0);
 }
 
-/// Seconds that the network between domains adds: `latency` on top, `transfer` beside the links' own transfer. A ring
-/// crosses a domain's border on all of its NICs at once, so a ring collective has all NICs of a domain; an all-to-all
-/// sends the part that is not local, (n - local)/n of the message, through the GPU's own NIC. Over the spine a ring
-/// passes from leaf to leaf once, on the NICs of one domain; an all-to-all sends (n - below)/n, through the GPU's share
-/// of the links up.
+/// Seconds that the network between domains takes: `latency` is added, `transfer` overlaps with the links' own
+/// transfer. A ring crosses the border of a domain on all of its NICs at once, so a ring collective has all NICs of a
+/// domain. An all-to-all sends the part that is not local, (n - local)/n of the message, through the GPU's own NIC.
+/// Over the spine, a ring passes from leaf to leaf once, on the NICs of one domain. An all-to-all sends (n - below)/n
+/// through the GPU's share of the uplinks.
 struct Network {
   double latency = 0, transfer = 0;
 };
@@ -121,7 +121,7 @@ Network network_of(Collective kind, double s, const Layout& at, const GpuSpec& g
   return {hops * hop_seconds, bytes / nic};
 }
 
-/// The ideal time: bytes over the slowest link on their way.
+/// The ideal time: bytes over the slowest link on their path.
 Seconds ideal_time(Collective kind, Bytes bytes, const Group& group, const GpuSpec& gpu) {
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
@@ -139,7 +139,7 @@ Cost network_cost(Seconds time, Collective kind, Bytes bytes, const Group& group
 }
 
 NcclParameters nccl_parameters(Collective kind, const Machine& machine) {
-  // Point to point runs the protocols of an all-gather between two GPUs.
+  // Point-to-point sends use the protocols of an all-gather between two GPUs.
   const Collective like = kind == Collective::kSend ? Collective::kAllGather : kind;
   for (const Collective measured : {kind, like}) {
     if (!machine.efficiency) break;
@@ -155,7 +155,8 @@ const CustomAllReduceParameters& custom_parameters(const Efficiency* efficiency)
   return fitted ? fitted->value : priors;
 }
 
-/// Constants of the kernel that also norms the sum. An engine that borrows it keeps them apart from its own kernel's.
+/// The constants of the kernel that also normalizes the sum. An engine that takes it from another library has separate
+/// constants for its own kernel.
 const CustomAllReduceParameters& fused_parameters(const Efficiency* efficiency) {
   const auto* fitted = efficiency ? efficiency->find(fused_all_reduce_kernel(), Dtype::kBf16) : nullptr;
   return fitted ? fitted->value : custom_parameters(efficiency);
@@ -183,14 +184,14 @@ std::string_view name_of(Collective collective) {
 
 const KernelOf<CustomAllReduceParameters>& custom_all_reduce_kernel() {
   static const KernelOf<CustomAllReduceParameters> kernel({"custom_all_reduce",
-                                                           "the engines' own all-reduce, one shot and two",
+                                                           "the engines' own all-reduce, one-shot and two-shot",
                                                            "equations-collectives.md",
                                                            {0.05, 0.33, 0.0}});
   return kernel;
 }
 const KernelOf<CustomAllReduceParameters>& fused_all_reduce_kernel() {
   static const KernelOf<CustomAllReduceParameters> kernel({"fused_all_reduce",
-                                                           "the engines' own all-reduce that also norms",
+                                                           "the engines' own all-reduce fused with the norm",
                                                            "equations-collectives.md",
                                                            {0.05, 0.33, 0.0}});
   return kernel;
@@ -211,19 +212,20 @@ std::span<const Parameter<CustomAllReduceParameters>> CustomAllReduceParameters:
   using enum Transfer;
   static constexpr std::array<Parameter<P>, 11> fields{{
       {"launch_us", &P::launch_us, 0.5, 30.0, kCycles, "launch and first barrier"},
-      {"peer_us", &P::peer_us, 0.0, 5.0, kCycles, "each further rank of the barrier"},
+      {"peer_us", &P::peer_us, 0.0, 5.0, kCycles, "barrier, per further rank"},
       {"one_shot_fraction", &P::one_shot_fraction, 0.02, 1.0, kKept,
-       "share of the link that reading all peers reaches"},
+       "share of the link reached when reading all peers"},
       {"two_shot_us", &P::two_shot_us, 0.0, 100.0, kCycles, "second barrier of the two-shot kernel"},
       {"two_shot_fraction", &P::two_shot_fraction, 0.02, 1.0, kKept,
-       "share of the link that the two-shot kernel reaches"},
+       "share of the link reached by the two-shot kernel"},
       {"size_limit_mb", &P::size_limit_mb, 0.0, 1024.0, kKept,
-       "beyond it the engine calls NCCL, MB; 0: no limit, whichever is faster"},
-      {"switch_us", &P::switch_us, 0.0, 100.0, kCycles, "launch of the kernel that adds in the NVLink switch"},
-      {"switch_fraction", &P::switch_fraction, 0.0, 1.0, kKept, "share of the link that it reaches; 0: there is none"},
-      {"eager_us", &P::eager_us, 0.0, 100.0, kHost, "floor of a launch from the host, two ranks"},
-      {"eager_us_per_doubling", &P::eager_us_per_doubling, 0.0, 20.0, kHost, "more of it for each doubling of ranks"},
-      {"copy_fraction", &P::copy_fraction, 0.1, 1.0, kKept, "share of the memory bandwidth of the copy out of place"},
+       "above this size the engine calls NCCL, MB; 0: no limit, the faster of both"},
+      {"switch_us", &P::switch_us, 0.0, 100.0, kCycles, "launch of the kernel that reduces in the NVLink switch"},
+      {"switch_fraction", &P::switch_fraction, 0.0, 1.0, kKept, "share of the link that it reaches; 0: no such kernel"},
+      {"eager_us", &P::eager_us, 0.0, 100.0, kHost, "minimum time of a launch from the host, two ranks"},
+      {"eager_us_per_doubling", &P::eager_us_per_doubling, 0.0, 20.0, kHost,
+       "additional minimum time per doubling of ranks"},
+      {"copy_fraction", &P::copy_fraction, 0.1, 1.0, kKept, "share of the memory bandwidth in the out-of-place copy"},
   }};
   return fields;
 }
@@ -233,28 +235,28 @@ std::span<const Parameter<NcclParameters>> NcclParameters::fields() {
   using enum Transfer;
   static constexpr std::array<Parameter<P>, 14> fields{{
       {"launch_us", &P::launch_us, 0.5, 40.0, kCycles, "launch, protocol LL"},
-      {"step_us", &P::step_us, 0.0, 10.0, kCycles, "each step, protocol LL"},
+      {"step_us", &P::step_us, 0.0, 10.0, kCycles, "time per step, protocol LL"},
       {"ll_fraction", &P::ll_fraction, 0.005, 1.0, kKept, "share of the link, protocol LL"},
-      {"ll128_us", &P::ll128_us, 0.0, 40.0, kCycles, "more to start LL128"},
-      {"ll128_step_us", &P::ll128_step_us, 0.0, 10.0, kCycles, "more per step, LL128"},
+      {"ll128_us", &P::ll128_us, 0.0, 40.0, kCycles, "additional start time, LL128"},
+      {"ll128_step_us", &P::ll128_step_us, 0.0, 10.0, kCycles, "additional time per step, LL128"},
       {"ll128_fraction", &P::ll128_fraction, 0.02, 1.0, kKept, "share of the link, LL128"},
-      {"simple_us", &P::simple_us, 0.0, 60.0, kCycles, "more to start Simple"},
-      {"simple_step_us", &P::simple_step_us, 0.0, 20.0, kCycles, "more per step, Simple"},
+      {"simple_us", &P::simple_us, 0.0, 60.0, kCycles, "additional start time, Simple"},
+      {"simple_step_us", &P::simple_step_us, 0.0, 20.0, kCycles, "additional time per step, Simple"},
       {"simple_fraction", &P::simple_fraction, 0.05, 1.0, kKept, "share of the link, Simple"},
       {"own_copy", &P::own_copy, 0.0, 3.0, kKept,
-       "copies of one's own shard, in units of it, that the link's time bears"},
-      {"switch_us", &P::switch_us, 0.0, 200.0, kCycles, "more to start a reduction in the NVLink switch"},
+       "copies of the rank's own shard that add to the link's time, in shards"},
+      {"switch_us", &P::switch_us, 0.0, 200.0, kCycles, "additional start time of a reduction in the NVLink switch"},
       {"switch_fraction", &P::switch_fraction, 0.0, 1.0, kKept,
-       "share of the link there; 0: the switch does not reduce"},
-      {"network_us", &P::network_us, 0.0, 100.0, kKept, "each doubling of nodes, one way"},
+       "share of the link in that reduction; 0: the switch does not reduce"},
+      {"network_us", &P::network_us, 0.0, 100.0, kKept, "latency per doubling of nodes, one way"},
       {"network_fraction", &P::network_fraction, 0.1, 1.0, kKept, "share of the NICs' bandwidth"},
   }};
   return fields;
 }
 
-/// Bandwidths of a new generation follow its link. Latencies do not: they fell from Ampere to Hopper and rose again on
-/// Blackwell, so an unmeasured GPU takes those of the most similar generation. Switches reduce since Hopper's NVSwitch;
-/// on Blackwell the fit finds no use of it. Source: docs/equations-collectives.md.
+/// Bandwidths of a new generation scale with its link. Latencies do not: they fell from Ampere to Hopper and rose again
+/// on Blackwell, so an unmeasured GPU takes those of the most similar generation. Switches reduce since Hopper's
+/// NVSwitch; on Blackwell the fit finds that NCCL does not use it. Source: docs/equations-collectives.md.
 NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu) {
   NcclParameters p;
   const bool hopper = gpu.architecture == Architecture::kHopper;
@@ -278,13 +280,13 @@ NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu) {
   return p;
 }
 
-/// NCCL takes the fastest of its protocols, nearly:
+/// NCCL is modelled as choosing the fastest of its protocols:
 ///   LL      a + s w                + W / B_ll        W = (share + own copy / n) S,  s = steps
 ///   LL128   a + m0 + s (w + m1)    + W / B_ll128
 ///   Simple  a + b0 + s (w + b1)    + W / B_simple
 ///   NVLS    a + v0                 + S / B_switch    all-reduce over a whole switch of eight or more
 /// B are shares of the link. Between nodes: see network_of. Source: docs/equations-collectives.md; protocols as in
-/// NCCL's tuning model (Hu et al., "Demystifying NCCL", arXiv 2507.04786). Real switches of protocol are jumps, up to
+/// NCCL's tuning model (Hu et al., "Demystifying NCCL", arXiv 2507.04786). The real protocol switches are jumps, up to
 /// 35 % off this minimum near 2 MB.
 Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclParameters& p, const GpuSpec& gpu) {
   if (group.gpus <= 1) return Seconds{};
@@ -316,12 +318,12 @@ constexpr double kSwitchBytes = 262144.0;
 /// Each block of the kernel waits for its peers. From this size on the kernel has its maximum number of blocks.
 constexpr double kFullGridBytes = 8192.0;
 
-/// One-shot: every rank reads all peers' messages and adds them. Two-shot: reduce-scatter, then all-gather.
+/// One-shot: every rank reads and adds all peers' messages. Two-shot: reduce-scatter, then all-gather.
 ///   one-shot  a + c' (n-1) + S (n-1) / B1         two-shot  a + c' (n-1) + a2 + 2 S (n-1)/n / B2
 ///   c' = c min(1, S / 8 KiB)
 ///   in the switch  a3 + S / B3
-/// Up to the size limit the engine takes the faster of these, above it NCCL. Launched by the host without a CUDA graph,
-/// it takes at least the host's launch time, and copies the message into and out of the registered buffer. Source:
+/// Up to the size limit the engine takes the fastest of these, above it NCCL. Without a CUDA graph, the kernel takes at
+/// least the host's launch time, and copies the message into and out of the registered buffer. Source:
 /// docs/equations-collectives.md.
 Seconds custom_all_reduce_time(Bytes bytes, const Group& group, const CustomAllReduceParameters& p,
                                const NcclParameters& fallback, const GpuSpec& gpu) {
@@ -355,9 +357,9 @@ bool fuses_all_reduce(const Group& group, const GpuSpec& gpu) {
   return has_fabric(gpu) && group.gpus > 1 && group.gpus <= std::min(group.gpus_per_node, kCustomRanks);
 }
 
-/// The all-reduce, with the residual read and written beside it. The sum is normed in registers and written in its
-/// place, which saves a launch and two of the four passes of a separate norm.
-///   time = all-reduce + 2 S / B      B the rate of memory, or of L2, as for any elementwise kernel
+/// The all-reduce, plus reading and writing the residual. The sum is normalized in registers and written in place,
+/// which saves a launch and two of the four passes of a separate norm.
+///   time = all-reduce + 2 S / B      B: rate of memory or of L2, as for any elementwise kernel
 Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
   Cost cost = network_cost(custom_all_reduce_time(bytes, group, fused_parameters(machine.efficiency),
                                                   nccl_parameters(Collective::kAllReduce, machine), *machine.gpu),
@@ -366,9 +368,9 @@ Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
   return cost;
 }
 
-/// Of the borders between stages that follow each other through places of D GPUs, every one leads out of its place if a
-/// stage fills one, else ceil(n / D) - 1. The same holds for domains, nodes and leaves. Domains in one node (bridged
-/// cards) reach each other over PCIe.
+/// The stages follow each other through groups of D GPUs (domains, nodes, leaves). If a stage fills a group, every
+/// stage boundary crosses a group boundary, else ceil(n / D) - 1 of them do. Domains within one node (bridged cards)
+/// are connected by PCIe.
 Cost pipeline_send(Bytes bytes, int gpus, int stages, const Machine& machine) {
   if (stages <= 1 || bytes.base() <= 0.0) return {.bound = Bound::kNetwork};
   const GpuSpec& gpu = *machine.gpu;

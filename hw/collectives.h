@@ -10,12 +10,12 @@ namespace roofcast {
 enum class Collective { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kSend };
 std::string_view name_of(Collective collective);
 
-/// Ranks of a collective and where they sit.
+/// The ranks of a collective and their placement.
 struct Group {
   int gpus = 1;
   int gpus_per_node = 8;  ///< ranks of this group in one NVLink domain; at most `gpus`
-  bool captured = true;   ///< launched from a CUDA graph; else the host's launch is a lower bound
-  bool summable = true;   ///< the switch can add this type (16- and 32-bit floats; not int8)
+  bool captured = true;   ///< launched from a CUDA graph; else host launches bound the time from below
+  bool summable = true;   ///< the switch can add this type (16- and 32-bit floats, not int8)
 };
 
 /// One-shot and two-shot all-reduce kernels of the engines, within one NVLink domain.
@@ -27,7 +27,7 @@ struct CustomAllReduceParameters {
   double two_shot_fraction = 0.62;
   double size_limit_mb = 16.0;
   double switch_us = 14.0;
-  double switch_fraction = 0.0;  ///< 0: the engine does not add in the NVLink switch
+  double switch_fraction = 0.0;  ///< 0: the engine does not reduce in the NVLink switch
   double eager_us = 19.0;
   double eager_us_per_doubling = 1.3;
   double copy_fraction = 0.7;
@@ -53,27 +53,29 @@ struct NcclParameters {
 };
 
 const KernelOf<CustomAllReduceParameters>& custom_all_reduce_kernel();
-/// The kernel that also norms the sum, for engines that borrow it from another one.
+/// The kernel that also normalizes the sum, for engines that take it from another library.
 const KernelOf<CustomAllReduceParameters>& fused_all_reduce_kernel();
 const KernelOf<NcclParameters>& nccl_kernel(Collective kind);
 
-/// Assumed constants of NCCL's `kind` on a generation of GPUs that was not measured.
+/// Assumed constants of NCCL's `kind` on an unmeasured generation of GPUs.
 NcclParameters nccl_prior(Collective kind, const GpuSpec& gpu);
 
-/// `bytes` is the message one rank holds: the whole tensor for all-reduce and send, its own part of the result for
+/// `bytes` is the message of one rank: the whole tensor for all-reduce and send, the rank's part of the result for
 /// all-gather, its whole input for reduce-scatter and all-to-all. Costs nothing on one GPU.
 Cost collective(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
-/// From each GPU of a pipeline stage to the next stage's: the mean over the borders between `stages` of `gpus` each.
-/// Borders inside a domain pass the fabric, others the network.
+/// A send from each GPU of a pipeline stage to the next stage: the mean over the boundaries between `stages` stages of
+/// `gpus` GPUs. Boundaries inside a fabric domain use the fabric, the others the network.
 Cost pipeline_send(Bytes bytes, int gpus, int stages, const Machine& machine);
-/// An all-reduce by the engine's own kernel that also adds the residual and norms the sum. Only if `fuses_all_reduce`.
+/// An all-reduce by the engine's own kernel that also adds the residual and normalizes the sum. Call only if
+/// `fuses_all_reduce`.
 Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine);
-/// The engines' kernels read peers' memory: one NVLink domain, with no more ranks than their tables have.
+/// Whether that kernel can run: it reads peers' memory, so it needs one NVLink domain, and no more ranks than its
+/// tables have.
 bool fuses_all_reduce(const Group& group, const GpuSpec& gpu);
 /// NCCL alone, without the engines' custom kernels.
 Cost nccl(Collective kind, Bytes bytes, const Group& group, const Machine& machine);
 
-/// The same under given constants, for fits.
+/// The same for given constants, for fits.
 Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclParameters& p, const GpuSpec& gpu);
 Seconds custom_all_reduce_time(Bytes bytes, const Group& group, const CustomAllReduceParameters& p,
                                const NcclParameters& fallback, const GpuSpec& gpu);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kExtends = "extends";
 
-/// `own` where `stated` has the constant, else `beneath`.
+/// `own` if `stated` has the constant, else `beneath`.
 ConstantsBlock laid_over(const Kernel& kernel, const ConfigNode& stated, const ConstantsBlock& own,
                          const ConstantsBlock& beneath) {
   const std::vector<FieldFacts> fields = kernel.fields();
@@ -29,7 +29,7 @@ ConstantsBlock laid_over(const Kernel& kernel, const ConfigNode& stated, const C
   return kernel.from_numbers(values, stated.find("fit") != nullptr ? *own.record : *beneath.record);
 }
 
-/// One map of blocks. A block that another extends is read before it.
+/// Reads one map of blocks. A block that another one extends is read first.
 class BlocksReader {
  public:
   BlocksReader(ConfigReader in, Efficiency& efficiency, BlocksBeneath* record)
@@ -43,7 +43,7 @@ class BlocksReader {
       for (const ConfigNode::Entry& entry : formats->whole()->entries) {
         const Dtype dtype = parse_dtype(entry.key, entry.key_mark);
         bool& again = met[static_cast<std::size_t>(dtype)];
-        if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' names a format twice");
+        if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' repeats a format");
         again = true;
         read_block(*kernel, dtype, entry, 0);
       }
@@ -66,9 +66,9 @@ class BlocksReader {
     done = true;
   }
 
-  /// The block that this one extends, as this kernel's; null: none.
+  /// The block that this one extends, converted to this kernel; null if there is none.
   ConstantsBlock extended(const Kernel& kernel, const ConfigNode& block, int depth) {
-    constexpr int kLongestChain = 4;  ///< of blocks that each extend another; a circle would not end
+    constexpr int kLongestChain = 4;  ///< of blocks that extend each other; stops at a circle
     const ConfigTree* named = block.find(kExtends);
     if (named == nullptr) return {};
     if ((*named)->kind != ConfigNode::Kind::kScalar)
@@ -130,7 +130,7 @@ Efficiency read_blocks(ConfigReader in, Efficiency efficiency, BlocksBeneath* re
 ConfigTree constants_map(const ConfigTree& value) {
   if (value->kind == ConfigNode::Kind::kMap) return value;
   if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {
-    throw ConfigError(value->mark, "must name a file of constants, or hold them");
+    throw ConfigError(value->mark, "must be a map of constants, or the name of a file with them");
   }
   const std::filesystem::path folder = std::filesystem::path(value->mark.path.str()).parent_path();
   const std::filesystem::path path = (folder.empty() ? "." : folder) / value->scalar;

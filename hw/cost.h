@@ -21,20 +21,20 @@ struct Cost {
   Bound bound = Bound::kMemory;
 };
 
-/// kIdeal: the datasheet roofline of the lectures, without launch cost or efficiency.
+/// kIdeal: the datasheet roofline, without launches and efficiencies.
 enum class Fidelity { kIdeal, kCalibrated };
 
-/// What an operator runs on. `efficiency` may be null when fidelity is kIdeal.
+/// The hardware that an operator runs on. `efficiency` may be null if fidelity is kIdeal.
 struct Machine {
   const GpuSpec* gpu = nullptr;
   const Efficiency* efficiency = nullptr;
   Fidelity fidelity = Fidelity::kCalibrated;
-  /// The engine's kernels are priced by these shares of the roofline (hw/rooflines.h); null: one by one.
+  /// Prices the engine's kernels by shares of the roofline (hw/rooflines.h); null: each kernel by its own model.
   const RooflineBackend* roofline = nullptr;
-  bool aiter = true;  ///< AMD's own kernels run; else Triton's (Efficiency::without_aiter)
+  bool aiter = true;  ///< whether AMD's AITER kernels run; else Triton's (Efficiency::without_aiter)
 };
 
-/// max(flops / peak, bytes / bandwidth) with the datasheet's peaks: the ideal time of any operator.
+/// max(flops / peak, bytes / bandwidth) at datasheet peaks: the ideal time of any operator.
 Cost roofline(Flops flops, Bytes bytes, FlopsPerSecond peak, BytesPerSecond bandwidth);
 
 }  // namespace roofcast

@@ -1,5 +1,5 @@
 #pragma once
-// How GPUs reach each other where no link of the fabric leads: over PCIe, or a network of leaves and a spine.
+// Links between GPUs outside a fabric domain: PCIe, or a leaf-spine network.
 
 #include <algorithm>
 #include <cmath>
@@ -8,19 +8,20 @@
 
 namespace roofcast {
 
-/// The share of a PCIe link's bandwidth that each GPU of a group reaches. A ring passes switches and the bridge of a
-/// socket, which several GPUs and both directions share. Eight GPUs without NVLink reach 28 of 64 GB/s, four of them
-/// 35 (github.com/NVIDIA/nccl/issues/1639).
+/// The share of its PCIe bandwidth that each GPU of a group reaches. A ring crosses switches and a socket's host
+/// bridge, which several GPUs and both directions share. Without NVLink, eight GPUs reach 28 of 64 GB/s, four reach 35
+/// (github.com/NVIDIA/nccl/issues/1639).
 inline double pcie_share(double gpus) { return gpus > 4.0 ? 0.45 : 0.55; }
 
 struct Crossing {
-  double bandwidth = 0;  ///< bytes per second of one GPU, on the datasheet
+  double bandwidth = 0;  ///< per GPU, from the datasheet, in B/s
   double share = 1.0;    ///< the share of it that is reached
   bool network = true;   ///< it leaves the node
 };
 
-/// The way between the domains of a group of `gpus`. Bridged cards (H100 NVL: pairs) form several domains in one node.
-/// These reach each other over PCIe, and other nodes over the NIC. `network_share` is the share that a NIC reaches.
+/// The link between the fabric domains of a group of `gpus`. Bridged cards (H100 NVL: pairs) form several domains in
+/// one node. These communicate over PCIe within the node, and over the NIC between nodes. `network_share` is the share
+/// that a NIC reaches.
 inline Crossing crossing_of(const GpuSpec& gpu, int gpus, double network_share) {
   const NodeSpec& node = gpu.node;
   const bool bridged = node.fabric_bandwidth.base() > 0.0 && node.fabric_domain < node.gpus_per_node;
@@ -30,28 +31,28 @@ inline Crossing crossing_of(const GpuSpec& gpu, int gpus, double network_share) 
   return pcie;
 }
 
-/// How a group lies below the leaves of its network.
+/// The placement of a group below the leaf switches of its network.
 struct Spine {
-  double below = 0;       ///< GPUs of the group below one leaf: all of them where nothing passes the spine
-  double narrower = 1.0;  ///< bandwidth of a leaf's NICs over that of its links up
+  double below = 0;       ///< GPUs of the group per leaf; all of them if no traffic crosses the spine
+  double narrower = 1.0;  ///< oversubscription: NIC bandwidth of a leaf over that of its uplinks
 };
 
-/// A group of `gpus` takes as few leaves as hold it, evenly. Each of its GPUs has its share of a leaf's links up, as if
-/// others filled the rest of the leaf.
+/// A group of `gpus` uses as few leaves as possible, evenly filled. Each GPU gets its share of the uplinks of a full
+/// leaf, as if other traffic came from the rest of the leaf.
 inline Spine spine_of(const GpuSpec& gpu, double gpus) {
   const NodeSpec& node = gpu.node;
   if (node.leaf_gpus <= 0 || gpus <= node.leaf_gpus) return {.below = gpus};
   return {.below = gpus / std::ceil(gpus / node.leaf_gpus), .narrower = node.oversubscription};
 }
 
-/// How much longer the NICs of `gpus` GPUs that follow each other take where all send up to the spine at once. A leaf
-/// has the NICs of no more of them than lie below it.
+/// The slowdown of `gpus` neighbouring GPUs that all send through the spine at the same time. A leaf has the NICs of at
+/// most `spine.below` of them.
 inline double spine_slowdown(const Spine& spine, double gpus) {
   return std::max(1.0, spine.narrower * std::min(gpus, spine.below) / spine.below);
 }
 
-/// What the GPUs of an all-to-all of n send through their NICs, at the NIC's rate, in parts of n: those that leave the
-/// `local` GPUs, or what passes the narrower spine.
+/// The NIC time of an all-to-all of n GPUs, in units of one GPU's part at full NIC rate: the data that leave the
+/// `local` GPUs, or the data that cross the slower spine.
 inline double all_to_all_parts(const Spine& spine, double n, double local) {
   return std::max(n - local, spine.narrower * (n - spine.below));
 }

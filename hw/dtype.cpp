@@ -15,11 +15,11 @@ struct Format {
   Scales scales;  ///< the format's own
 };
 
-// In the order of the enum. Scales that a recipe chooses (int4 in groups of 128, say) are not the
-// format's own and stand in the recipe.
-//   fp8_block: one fp32 scale a 128 x 128 block (DeepSeek-V3 report, arXiv 2412.19437, section 3.3).
-//   nvfp4: one fp8 scale every 16 values (NVIDIA, "Introducing NVFP4", 2025; its fp32 scale a tensor is not counted).
-//   mxfp4: one e8m0 scale every 32 values (OCP Microscaling Formats v1.0, table 1).
+// In the order of the enum. Scales that a checkpoint chooses (int4 in groups of 128, for example) are not part of the
+// format; its quantization config has them.
+// fp8_block: one fp32 scale per 128 x 128 block (DeepSeek-V3 report, arXiv 2412.19437, section 3.3).
+// nvfp4: one fp8 scale per 16 values (NVIDIA, "Introducing NVFP4", 2025; the fp32 scale per tensor is not counted).
+// mxfp4: one e8m0 scale per 32 values (OCP Microscaling Formats v1.0, table 1).
 //   ternary: log2(3) = 1.58 bits, the name under which BitNet b1.58 is known (arXiv 2402.17764).
 constexpr std::array<Format, kDtypeCount> kFormats{{
     {"fp32", 32.0, {}},
@@ -48,7 +48,7 @@ struct Alias {
   std::string_view name;
   Dtype dtype;
 };
-// As checkpoints and engines write them.
+// Other names, as checkpoints and engines write them.
 constexpr Alias kAliases[] = {
     {"float32", Dtype::kFp32}, {"float", Dtype::kFp32}, {"bfloat16", Dtype::kBf16}, {"float16", Dtype::kFp16},
     {"half", Dtype::kFp16},    {"e4m3", Dtype::kFp8},   {"fp8_e4m3", Dtype::kFp8},  {"float8_e4m3fn", Dtype::kFp8},
@@ -73,7 +73,7 @@ Dtype parse_dtype(std::string_view name, const Mark& mark) {
   for (const Alias& alias : kAliases) {
     if (alias.name == word) return alias.dtype;
   }
-  // All thirteen are listed: a shortened list would hide the end.
+  // All names are listed here: a shortened list would hide some.
   const std::vector<std::string> valid(kNames.begin(), kNames.end());
   const std::string nearest = nearest_name(word, valid);
   throw ConfigError(mark, "unknown number format '" + std::string(name) + "'" +

@@ -19,19 +19,19 @@
 namespace roofcast {
 namespace {
 
-constexpr int kLongestChain = 4;  ///< most GPUs that name each other in a chain; a circle would not end
+constexpr int kLongestChain = 4;  ///< of GPUs that take constants from each other; stops at a circle
 
-/// What lies beneath the blocks of one map, recorded on request.
-struct AskedMap {
+/// Records what the blocks of one map inherit, if requested.
+struct RecordedMap {
   std::string_view whose;  ///< the map
   BlocksBeneath beneath;
 };
 
-CalibratedGpu load(const ConfigTree& tree, const std::string& kernels, int chain, AskedMap* record);
+CalibratedGpu load(const ConfigTree& tree, const std::string& kernels, int chain, RecordedMap* record);
 
-/// Another GPU, some of whose constants apply here.
+/// Another GPU whose constants partly apply to this one.
 CalibratedGpu load_source(const std::string& name, const Mark& mark, const std::string& kernels, int chain) {
-  if (chain >= kLongestChain) throw ConfigError(mark, "GPUs carry over from each other in a circle");
+  if (chain >= kLongestChain) throw ConfigError(mark, "GPUs take their constants from each other in a circle");
   return load(load_named("hardware", name, mark), kernels, chain + 1, nullptr);
 }
 
@@ -39,14 +39,14 @@ Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBen
   return read_blocks(ConfigReader(constants_map(value), "the constants of a GPU"), std::move(beneath), record);
 }
 
-/// The constants in a GPU file.
+/// The constants of a GPU file, not yet merged.
 struct Stated {
-  std::map<std::string, ConfigTree, std::less<>> of_sets;  ///< by name of the set of kernels; null where there is none
-  ConfigTree shared;                                       ///< for all sets
+  std::map<std::string, ConfigTree, std::less<>> of_sets;  ///< by name of the kernel set
+  ConfigTree shared;                                       ///< for all kernel sets
   std::string source, ampere;
   Mark source_mark, ampere_mark;
   CarryOver how;
-  bool pooled = false;  ///< this GPU is measured too: the source's constants apply where its own do not differ
+  bool pooled = false;                  ///< this GPU was measured too: the source's constants fill the gaps of its own
   std::optional<double> without_aiter;  ///< else the source's
 };
 
@@ -57,7 +57,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   out.shared = in.tree("shared");
   out.pooled = in.has("pooled_with");
   if (out.pooled && in.has("carried_over_from"))
-    in.fail("pooled_with", "cannot be combined with 'carried_over_from': the GPU is measured, or it is not");
+    in.fail("pooled_with", "cannot be combined with 'carried_over_from': a GPU is either measured or not");
   const char* key = out.pooled ? "pooled_with" : "carried_over_from";
   out.source = in.text(key, "");
   out.source_mark = in.mark_of(key);
@@ -79,7 +79,7 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
   return out;
 }
 
-/// Another GPU's constants, converted to this one.
+/// The constants of another GPU, transferred to this one.
 Efficiency carried(const Stated& stated, const GpuSpec& gpu, const std::string& kernels, int chain) {
   const CalibratedGpu measured = load_source(stated.source, stated.source_mark, kernels, chain);
   CarryOver how = stated.how;
@@ -96,7 +96,7 @@ Efficiency carried(const Stated& stated, const GpuSpec& gpu, const std::string& 
   return mine;
 }
 
-/// Blocks read so far lie beneath every block of the next map that extends no other.
+/// Records all blocks read so far: the next map's blocks that extend no other block inherit from them.
 void record_all(const Efficiency& efficiency, BlocksBeneath& record) {
   for (const Kernel* kernel : kernels()) {
     for (std::size_t i = 0; i < kDtypeCount; ++i) {
@@ -107,18 +107,18 @@ void record_all(const Efficiency& efficiency, BlocksBeneath& record) {
   }
 }
 
-/// A set and the sets that it extends, in turn.
+/// A kernel set and the sets that it extends, in order.
 std::vector<const KernelRules*> bases_of(const KernelRules& rules) {
   std::vector<const KernelRules*> chain;
   for (const KernelRules* each = &rules; each != nullptr; each = each->base()) chain.insert(chain.begin(), each);
   return chain;
 }
 
-/// The constants of the set asked for, laid over those of the sets that it extends, over those shared by all sets, and
-/// over another GPU's. If there are none, those of an unrelated set apply, else priors. The file of an unrelated set is
-/// opened only when needed, because start-up time counts.
+/// Constants in order of precedence: those of the requested kernel set, those of the sets that it extends, those shared
+/// by all sets, those of another GPU. If there are none, those of an unrelated set apply, else priors. The file of an
+/// unrelated set is read only when needed, to keep start-up fast.
 Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std::string& kernels, int chain,
-                           AskedMap* record) {
+                           RecordedMap* record) {
   const Stated stated = read_stated(tree, gpu);
   const std::shared_ptr<const KernelRules> rules = kernel_rules(kernels);
   const std::vector<const KernelRules*> bases = bases_of(*rules);
@@ -128,7 +128,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
       std::any_of(stated.of_sets.begin(), stated.of_sets.end(), [](const auto& set) { return set.second; });
   if (by_roofline(gpu.architecture) && (any || stated.shared || !stated.source.empty()))
     throw ConfigError(tree->mark,
-                      "an architecture priced by its roofline, such as 'generic', has no kernels and takes "
+                      "an architecture priced by a roofline, such as 'generic', has no kernels and takes "
                       "no constants: leave 'efficiency' out");
   const auto read_over = [&](Efficiency mine) {
     const auto read = [&](const ConfigTree& map, std::string_view whose) {
@@ -147,7 +147,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
     return read_over(std::move(mine));
   }
   if (own || record != nullptr || !any) return read_over(Efficiency(rules));
-  // Another set's constants lie beneath none of this one's.
+  // The constants of other sets are not inherited; they only stand in.
   for (const auto& [name, map] : stated.of_sets) {
     if (!map || kernel_rules(name)->base() != nullptr) continue;
     Efficiency theirs(name);
@@ -157,7 +157,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
   return read_over(Efficiency(rules));
 }
 
-CalibratedGpu load(const ConfigTree& document, const std::string& kernels, int chain, AskedMap* record) {
+CalibratedGpu load(const ConfigTree& document, const std::string& kernels, int chain, RecordedMap* record) {
   const ConfigTree tree = with_sibling(document);
   CalibratedGpu gpu{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .efficiency = Efficiency(kernels)};
   const ConfigTree* efficiency = tree->find("efficiency");
@@ -176,7 +176,7 @@ Efficiency::Efficiency(std::shared_ptr<const KernelRules> rules) : rules_(std::m
   blocks_ = nothing;
 }
 
-/// Copies on write: blocks used by no other copy are changed in place.
+/// Copy-on-write: blocks not shared with another copy are changed in place.
 void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {
   auto changed =
       blocks_.use_count() == 1 ? std::const_pointer_cast<Blocks>(blocks_) : std::make_shared<Blocks>(*blocks_);
@@ -195,7 +195,7 @@ const std::string& Efficiency::kernels() const { return rules_->name(); }
 void Efficiency::at_release(std::string_view release) { rules_ = kernel_rules(rules_->name(), release); }
 
 void Efficiency::borrow() {
-  for (const Kernel* kernel : roofcast::kernels()) {  // lenders come before those that borrow
+  for (const Kernel* kernel : roofcast::kernels()) {  // lenders come before the kernels that borrow from them
     if (has(*kernel)) continue;
     for (const Kernel* lender : kernel->facts().lenders) {
       for (std::size_t i = 0; lender != nullptr && i < kDtypeCount; ++i) {
@@ -230,7 +230,7 @@ CalibratedGpu load_gpu(const ConfigTree& tree, const std::string& kernels) {
 }
 
 BlocksBeneath blocks_beneath(const ConfigTree& gpu, const std::string& kernels, std::string_view whose) {
-  AskedMap record{whose, {}};
+  RecordedMap record{whose, {}};
   load(gpu, kernels, 0, &record);
   std::erase_if(record.beneath, [](const auto& block) { return !block.second; });
   return std::move(record.beneath);

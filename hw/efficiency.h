@@ -1,5 +1,5 @@
 #pragma once
-// The calibrated constants of one GPU under one set of kernels: those of every kernel that was measured, by format.
+// The calibrated constants of one GPU for one kernel set, by kernel and number format.
 
 #include <array>
 #include <memory>
@@ -18,21 +18,21 @@ namespace roofcast {
 
 class KernelRules;
 
-/// The set of kernels that an engine runs which names no other.
+/// The kernel set of an engine that names none.
 inline constexpr const char* kDefaultKernels = "vllm";
 
 class Efficiency {
  public:
-  /// Nothing is measured of the kernels of configs/kernels/NAME.yaml, "vllm" unless another is named.
+  /// No measured constants, with the rules of configs/kernels/NAME.yaml ("vllm" by default).
   Efficiency();
   explicit Efficiency(std::shared_ptr<const KernelRules> rules);
   explicit Efficiency(const std::string& kernels);
 
-  std::string carried_over_from;  ///< the GPU that was measured, empty when this one was
-  bool ampere_kernels = false;    ///< products and attention are those of an Ampere GPU
+  std::string carried_over_from;  ///< the measured GPU; empty if this GPU was measured
+  bool ampere_kernels = false;    ///< GEMMs and attention have the constants of an Ampere GPU
   double without_aiter = 1.0;     ///< share of their rate that attention, experts and block fp8 keep without AITER
 
-  /// Null where the kernel was not measured in this format: its prior holds.
+  /// Null if the kernel was not measured in this format; its prior applies then.
   template <class P, class Base>
   const Fitted<P>* find(const KernelOf<P, Base>& kernel, Dtype dtype) const {
     return KernelOf<P, Base>::in(block(kernel, dtype));
@@ -44,31 +44,31 @@ class Efficiency {
   const ConstantsBlock& block(const Kernel& kernel, Dtype dtype) const {
     return (*blocks_)[kernel.id()][static_cast<std::size_t>(dtype)];
   }
-  /// Formats that 8 bits or fewer store count as fp8, and bf16 stands in for what was not measured. Null: neither was.
+  /// The constants of fp8 for formats of 8 bits or fewer, else those of bf16. Null if neither was measured.
   const ConstantsBlock* block_by_width(const Kernel& kernel, Dtype dtype) const {
     const ConstantsBlock& narrow = block(kernel, Dtype::kFp8);
     if (element_bits(dtype) <= 8 && narrow) return &narrow;
     const ConstantsBlock& wide = block(kernel, Dtype::kBf16);
     return wide ? &wide : nullptr;
   }
-  /// That block, else what the kernel assumes on a GPU that was not measured.
+  /// That block, else the kernel's assumption for an unmeasured GPU.
   ConstantsBlock constants(const Kernel& kernel, Dtype dtype, const GpuSpec& gpu) const {
     const ConstantsBlock* measured = block_by_width(kernel, dtype);
     return measured != nullptr ? *measured : kernel.assumed(gpu, dtype);
   }
   void put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block);
-  /// All formats of a kernel, from another set.
+  /// Copies all formats of a kernel from another set of constants.
   void take(const Kernel& kernel, const Efficiency& from);
   bool has(const Kernel& kernel) const;
-  /// The rules of another set, or of one release of its engine, from here on.
+  /// Switches to other rules: of another kernel set, or of one release of its engine.
   void follow(std::shared_ptr<const KernelRules> rules) { rules_ = std::move(rules); }
   void at_release(std::string_view release);
-  /// Kernels that were not measured take what their lenders have.
+  /// Gives each unmeasured kernel the constants of its first measured lender.
   void borrow();
 
-  /// Which kernel runs what.
+  /// The rules that choose the kernel of a call.
   const KernelRules& rules() const { return *rules_; }
-  /// The name of the set: vllm, sglang, trtllm.
+  /// The name of the kernel set: vllm, sglang, trtllm.
   const std::string& kernels() const;
 
  private:
@@ -77,22 +77,22 @@ class Efficiency {
   std::shared_ptr<const Blocks> blocks_;  ///< shared by copies until one changes
 };
 
-/// A GPU with its constants. A GPU file names them inline (`efficiency: {vllm: {...}}`) or as a file beside
-/// it (`efficiency: {vllm: efficiency/h100-sxm-vllm.yaml}`), or another GPU's
-/// (`efficiency: {carried_over_from: h100-sxm, another_generation: true}`), whose fractions of peak then apply
-/// to this GPU's peaks, while what they leave unexplained grows, more so from another generation (hw/carry_over.h). Own
-/// constants win over those carried over, format by format, and those over another set's.
+/// A GPU with its constants. A GPU file has them inline (`efficiency: {vllm: {...}}`), in a file
+/// (`efficiency: {vllm: efficiency/h100-sxm-vllm.yaml}`), or from another GPU
+/// (`efficiency: {carried_over_from: h100-sxm, another_generation: true}`). In the last case they are transferred, and
+/// their residuals grow, more so from another generation (hw/carry_over.h). For each format, the GPU's own constants
+/// take precedence over transferred ones, and those over the constants of another kernel set.
 struct CalibratedGpu {
   GpuSpec spec;
   Efficiency efficiency;
 };
 CalibratedGpu load_gpu(const ConfigTree& tree, const std::string& kernels = kDefaultKernels);
 
-/// The fit whose constants price the work of a format. Null: priors do.
+/// The fit whose constants price work in a format. `fit` is null if priors do.
 struct Evidence {
   const FitRecord* fit = nullptr;
-  double lent = 0.0;  ///< Unexplained::lent where they are another format's or kernel's, else 0
-  /// Relative standard deviation, of shapes that the constants' own kernel runs or `other_kernel` does.
+  double lent = 0.0;  ///< Unexplained::lent if the constants are those of another format or kernel, else 0
+  /// Relative standard deviation for shapes that the constants' own kernel runs, or for those of another kernel.
   double discrepancy(bool other_kernel) const;
 };
 /// The constants of `dtype`, else those of bf16.

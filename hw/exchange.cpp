@@ -12,16 +12,16 @@
 namespace roofcast {
 namespace {
 
-/// SMs that DeepEP's normal mode takes (deepseek-ai/DeepEP, deep_ep/buffer.py, Buffer.num_sms).
+/// SMs that DeepEP's normal mode uses (deepseek-ai/DeepEP, deep_ep/buffer.py, Buffer.num_sms).
 constexpr double kNormalSms = 20.0;
-/// The most ranks of a node that its kernels know (deepseek-ai/DeepEP, csrc/kernels/configs.cuh, NUM_MAX_NVL_PEERS).
+/// Most ranks per node that its kernels support (deepseek-ai/DeepEP, csrc/kernels/configs.cuh, NUM_MAX_NVL_PEERS).
 constexpr int kMostPeers = 8;
-/// SMs of the H100 that it was written for: a GPU that does not give its own lends the same share.
+/// SMs of the H100, which DeepEP was written for. On a GPU without a known SM count the same share is assumed.
 constexpr double kTunedSms = 132.0;
-/// Exponent by which SMs, links and network overlap: the larger, the more the slowest alone decides.
+/// Exponent of the overlap of SMs, links and network: the larger it is, the more the slowest one dominates.
 constexpr double kSharpness = 4.0;
 
-/// GPUs of a domain that take part, and domains.
+/// GPUs of the group per fabric domain, and number of domains.
 struct Domains {
   double local = 1, count = 1;
 };
@@ -33,30 +33,31 @@ Domains domains_of(const ExchangeShape& shape, const GpuSpec& gpu) {
   return {static_cast<double>(local), std::ceil(static_cast<double>(shape.ranks) / local)};
 }
 
-/// Of `places` ranks or nodes that share the experts evenly, the number that hold a group which a token may choose
-/// from: 1 - (1 - 1/places)^kept of them, for places that hold several groups; kept / groups, for groups over several.
+/// Expected number of `places` (ranks or nodes that share the experts evenly) with a group of experts that a token may
+/// choose from: places x (1 - (1 - 1/places)^kept) if a place has several groups, kept / groups of them if a group
+/// spans several places.
 double reachable(double places, const ExchangeShape& shape) {
   if (shape.groups_kept >= shape.groups) return places;
   if (places >= shape.groups) return places * shape.groups_kept / shape.groups;
-  double none = 1.0;  // of the groups of a place, drawn without replacement
+  double none = 1.0;  // probability that a place has none of the kept groups, drawn without replacement
   const double elsewhere = shape.groups - shape.groups / places;
   for (double i = 0; i < shape.groups_kept; ++i) none *= std::max(0.0, elsewhere - i) / (shape.groups - i);
   return places * (1.0 - none);
 }
 
-/// Distinct places that k choices hit among `places` equally likely ones.
+/// Expected number of distinct places that k choices hit among `places` equally likely ones.
 double distinct(double places, double k) {
   return places <= 1.0 ? 1.0 : places * (1.0 - std::pow(1.0 - 1.0 / places, k));
 }
 
-/// A GPU that is priced by a roofline need not say how many it has.
-bool knows_sms(const GpuSpec& gpu) { return gpu.sm_count > 1; }
+/// GPUs that are priced by a roofline may leave out their number of SMs.
+bool has_known_sms(const GpuSpec& gpu) { return gpu.sm_count > 1; }
 
-/// SMs that copy, of a GPU that says how many it has.
+/// SMs that copy, for a GPU with a known number of SMs.
 double sms_of(const ExchangeShape& shape, const GpuSpec& gpu) {
   if (shape.kernel == ExchangeKernel::kNormal)
     return std::min<double>(shape.sms > 0.0 ? shape.sms : kNormalSms, gpu.sm_count);
-  // A thread block each copies what one expert gets from one rank (DeepEP, csrc/kernels/internode_ll.cu).
+  // One thread block copies the tokens from one rank to one expert (DeepEP, csrc/kernels/internode_ll.cu).
   const double most = shape.sms > 0.0 ? std::min<double>(shape.sms, gpu.sm_count) : gpu.sm_count;
   return std::clamp<double>(shape.experts, 1.0, most);
 }
@@ -67,23 +68,23 @@ double fabric_of(const GpuSpec& gpu, double local) {
   return node.fabric_bandwidth.base() * share_of_links(node.fabric, local, node.fabric_domain);
 }
 
-/// Seconds on the links and on the network.
-struct Wire {
+/// Seconds on the fabric links and on the network.
+struct LinkTimes {
   double fabric = 0, network = 0;
 };
-Wire wire_of(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gpu) {
+LinkTimes link_times(const ExchangeShape& shape, const Copies& copies, const GpuSpec& gpu) {
   const double bytes = shape.tokens * shape.hidden * shape.value_bytes;
   const Domains at = domains_of(shape, gpu);
-  Wire wire;
-  if (at.local > 1.0) wire.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
+  LinkTimes times;
+  if (at.local > 1.0) times.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
   if (at.count > 1.0) {
     const double border = crossing_of(gpu, shape.ranks, 1.0).bandwidth;
     SIM_CHECK(border > 0.0, "an exchange over several nodes without a network");
     const double n = at.local * at.count;
     const double longer = all_to_all_parts(spine_of(gpu, n), n, at.local) / (n - at.local);
-    wire.network = copies.over_network * longer * bytes / border;
+    times.network = copies.over_network * longer * bytes / border;
   }
-  return wire;
+  return times;
 }
 
 const ExchangeParameters& constants_of(ExchangeKernel kernel, const Machine& machine) {
@@ -102,16 +103,16 @@ double fabric_share(const ExchangeShape& shape, const ExchangeParameters& p, con
   return gpu.node.fabric_bandwidth.base() > 0.0 ? share : std::min(share, pcie_share(domains_of(shape, gpu).local));
 }
 
-/// Nearly the longest of what SMs, links and network take.
+/// Smooth maximum of the times of SMs, links and network.
 double slowest(double sms, double links, double network) {
   return std::pow(std::pow(sms, kSharpness) + std::pow(links, kSharpness) + std::pow(network, kSharpness),
                   1.0 / kSharpness);
 }
 
-/// Seconds in which the SMs copy. Where a GPU does not give its SMs, links and network alone bind.
+/// Seconds that the SMs take to copy; 0 if the GPU has no known number of SMs.
 double copying_seconds(const ExchangeShape& shape, const Copies& copies, const ExchangeParameters& p,
                        const GpuSpec& gpu) {
-  if (!knows_sms(gpu)) return 0.0;
+  if (!has_known_sms(gpu)) return 0.0;
   const bool normal = shape.kernel == ExchangeKernel::kNormal;
   const bool forwards = normal && domains_of(shape, gpu).count > 1.0;
   const double rate = 1e9 * p.sm_gb_per_s * (forwards ? p.network_sm_share : 1.0);
@@ -125,16 +126,17 @@ std::span<const Parameter<ExchangeParameters>> ExchangeParameters::fields() {
   using P = ExchangeParameters;
   using enum Transfer;
   static constexpr std::array<Parameter<P>, 10> kFields{{
-      {"dispatch_us", &P::dispatch_us, 1.0, 80.0, kCycles, "launch and barriers on the way to the experts"},
-      {"combine_us", &P::combine_us, 1.0, 80.0, kCycles, "the same on the way back"},
-      {"expert_ns", &P::expert_ns, 0.0, 100.0, kCycles, "counters of each expert"},
+      {"dispatch_us", &P::dispatch_us, 1.0, 80.0, kCycles, "launch and barriers of the dispatch"},
+      {"combine_us", &P::combine_us, 1.0, 80.0, kCycles, "launch and barriers of the combine"},
+      {"expert_ns", &P::expert_ns, 0.0, 100.0, kCycles, "counters, per expert"},
       {"rank_scan_bytes", &P::rank_scan_bytes, 0.0, 2000.0, kKept,
-       "bytes that an SM copies in the time to see whether a token goes to a rank"},
+       "cost of checking whether a token goes to a rank, in bytes that an SM copies in that time"},
       {"sm_gb_per_s", &P::sm_gb_per_s, 2.0, 60.0, kL2Rate, "GB/s that one SM copies to a peer"},
-      {"network_sm_share", &P::network_sm_share, 0.2, 1.0, kKept, "of it, where SMs also forward between nodes"},
-      {"dispatch_fraction", &P::dispatch_fraction, 0.1, 1.0, kKept, "share of the fabric's bandwidth to the experts"},
-      {"combine_fraction", &P::combine_fraction, 0.1, 1.0, kKept, "the same on the way back"},
-      {"hop_us", &P::hop_us, 0.0, 100.0, kKept, "each doubling of the nodes"},
+      {"network_sm_share", &P::network_sm_share, 0.2, 1.0, kKept,
+       "share of that rate when SMs also forward between nodes"},
+      {"dispatch_fraction", &P::dispatch_fraction, 0.1, 1.0, kKept, "share of the fabric's bandwidth in the dispatch"},
+      {"combine_fraction", &P::combine_fraction, 0.1, 1.0, kKept, "share of the fabric's bandwidth in the combine"},
+      {"hop_us", &P::hop_us, 0.0, 100.0, kKept, "latency per doubling of the nodes"},
       {"network_fraction", &P::network_fraction, 0.1, 1.0, kKept, "share of a NIC's bandwidth"},
   }};
   return kFields;
@@ -144,7 +146,7 @@ std::vector<FieldFacts> ExchangeKernelModel::fields() const {
   std::vector<FieldFacts> all = KernelOf::fields();
   for (FieldFacts& field : all) {
     const bool scans = field.name == "rank_scan_bytes" || field.name == "network_sm_share";
-    if (scans) field.held = this != &exchange_kernel(ExchangeKernel::kNormal);
+    if (scans) field.fixed = this != &exchange_kernel(ExchangeKernel::kNormal);
   }
   return all;
 }
@@ -179,7 +181,7 @@ Copies copies_of(const ExchangeShape& shape, const GpuSpec& gpu) {
   const double k = std::min(shape.top_k, shape.experts), ranks = static_cast<double>(shape.ranks);
   Copies copies{.ranks = distinct(reachable(ranks, shape), k), .nodes = distinct(reachable(at.count, shape), k)};
   switch (shape.kernel) {
-    case ExchangeKernel::kNormal:  // over the network to one GPU of a node, which forwards
+    case ExchangeKernel::kNormal:  // over the network to one GPU of the node, which forwards it
       copies.over_fabric = copies.ranks * beside;
       copies.over_network = copies.nodes * away;
       break;
@@ -196,35 +198,35 @@ Copies copies_of(const ExchangeShape& shape, const GpuSpec& gpu) {
   return copies;
 }
 
-/// The slowest of three, nearly, after a start:
+/// Fixed start time, plus the smooth maximum of three times:
 ///   start   = dispatch_us or combine_us + expert_ns E + hop_us log2(nodes)
-///   SMs     = T (copies H b + scan min(ranks, 8)) / (SMs rate);  links = copies over them / (fraction L);  NIC the
-///   same time    = start + (SMs^4 + links^4 + NIC^4)^(1/4)
+///   SMs     = T (copies H b + scan min(ranks, 8)) / (SMs rate);  links = copies over them / (fraction L);  NIC
+///   likewise time    = start + (SMs^4 + links^4 + NIC^4)^(1/4)
 /// Source: docs/equations-moe.md#exchange.
 Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu) {
   if (shape.ranks <= 1 || shape.tokens <= 0.0) return Seconds{};
   const Domains at = domains_of(shape, gpu);
   const Copies copies = copies_of(shape, gpu);
-  const Wire wire = wire_of(shape, copies, gpu);
+  const LinkTimes times = link_times(shape, copies, gpu);
   const double copied = copying_seconds(shape, copies, p, gpu);
-  const double moved = slowest(copied, wire.fabric / fabric_share(shape, p, gpu),
-                               wire.network / crossing_of(gpu, shape.ranks, p.network_fraction).share);
+  const double moved = slowest(copied, times.fabric / fabric_share(shape, p, gpu),
+                               times.network / crossing_of(gpu, shape.ranks, p.network_fraction).share);
   return Seconds{1e-6 * (start_us(shape, p) + p.hop_us * std::log2(at.count)) + moved};
 }
 
-/// DeepEP's normal mode keeps its SMs from start to end. Its low-latency mode is a kernel that sends and one that
-/// receives, which a hook starts later: in between the network works by itself (deepseek-ai/DeepEP, README,
-/// return_recv_hook). What starts them, and what SMs copy, over the links too, is all that runs on SMs.
-/// TensorRT-LLM's takes all SMs.
+/// DeepEP's normal mode occupies its SMs from start to end. Its low-latency mode has a sending and a receiving kernel;
+/// a hook starts the latter later, and in between the network works alone (deepseek-ai/DeepEP, README,
+/// return_recv_hook). Only the start and the copies by SMs, including those over the links, then occupy SMs.
+/// TensorRT-LLM's exchange takes all SMs.
 ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine) {
   if (shape.ranks <= 1 || shape.tokens <= 0.0) return {};
   const GpuSpec& gpu = *machine.gpu;
   switch (shape.kernel) {
     case ExchangeKernel::kNormal:
-      return {.share = knows_sms(gpu) ? sms_of(shape, gpu) / gpu.sm_count : kNormalSms / kTunedSms};
+      return {.share = has_known_sms(gpu) ? sms_of(shape, gpu) / gpu.sm_count : kNormalSms / kTunedSms};
     case ExchangeKernel::kLowLatency: {
       const Copies copies = copies_of(shape, gpu);
-      const double fabric = wire_of(shape, copies, gpu).fabric;
+      const double fabric = link_times(shape, copies, gpu).fabric;
       if (machine.fidelity == Fidelity::kIdeal) return {.alone = Seconds{fabric}};
       const ExchangeParameters& p = constants_of(shape.kernel, machine);
       const double copied = copying_seconds(shape, copies, p, gpu);
@@ -236,8 +238,9 @@ ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine
   fail_check("kernel", __FILE__, __LINE__, "no such exchange");
 }
 
-/// TensorRT-LLM's own exchange needs NVLink between all ranks; else it takes DeepEP's
-/// (tensorrt_llm/_torch/modules/fused_moe/fused_moe_wide_ep.py, select_alltoall_method_type), here in the faster mode.
+/// TensorRT-LLM's own exchange needs NVLink between all ranks. Otherwise it uses DeepEP
+/// (tensorrt_llm/_torch/modules/fused_moe/fused_moe_wide_ep.py, select_alltoall_method_type); here, the faster of its
+/// two modes.
 Cost exchange(const ExchangeShape& shape, const Machine& machine) {
   if (shape.ranks <= 1 || shape.tokens <= 0.0) return {.bound = Bound::kNetwork};
   if (shape.kernel == ExchangeKernel::kOneSided && domains_of(shape, *machine.gpu).count > 1.0) {
@@ -249,9 +252,9 @@ Cost exchange(const ExchangeShape& shape, const Machine& machine) {
     return normal.time < low_latency.time ? normal : low_latency;
   }
   const Copies copies = copies_of(shape, *machine.gpu);
-  const Wire wire = wire_of(shape, copies, *machine.gpu);
+  const LinkTimes times = link_times(shape, copies, *machine.gpu);
   const Seconds time = machine.fidelity == Fidelity::kIdeal
-                           ? Seconds{std::max(wire.fabric, wire.network)}
+                           ? Seconds{std::max(times.fabric, times.network)}
                            : exchange_time(shape, constants_of(shape.kernel, machine), *machine.gpu);
   const double sent = (copies.over_fabric + copies.over_network) * shape.tokens * shape.hidden * shape.value_bytes;
   return {.time = time, .flops = Flops{}, .bytes = Bytes{sent}, .bound = Bound::kNetwork};

@@ -1,5 +1,5 @@
 #pragma once
-// Tokens on their way to the ranks of their experts and back: all-to-alls of a mixture of experts.
+// Dispatch and combine of expert parallelism: the all-to-alls that move tokens to their experts' ranks and back.
 
 #include <span>
 #include <string_view>
@@ -10,32 +10,32 @@ namespace roofcast {
 
 /// Which all-to-all.
 enum class ExchangeKernel {
-  kNormal,      ///< DeepEP's normal mode: a token once to each rank, over the network once to each node
-  kLowLatency,  ///< DeepEP's low-latency mode: a token once for each of its experts, straight to their ranks
-  kOneSided,    ///< TensorRT-LLM's over NVLink: a token once to each rank, straight
+  kNormal,      ///< DeepEP's normal mode: a token is sent once per rank, and once per node over the network
+  kLowLatency,  ///< DeepEP's low-latency mode: a token is sent once per expert, directly to its rank
+  kOneSided,    ///< TensorRT-LLM's, over NVLink: a token is sent once per rank, directly
 };
 
-/// One direction of one exchange, as one rank sees it.
+/// One direction of one exchange, seen from one rank.
 struct ExchangeShape {
   ExchangeKernel kernel = ExchangeKernel::kNormal;
-  bool combine = false;  ///< back from the experts; else to them
+  bool combine = false;  ///< from the experts back; else dispatch to them
   double tokens = 0;     ///< tokens that the rank sends
   double hidden = 0;
   double value_bytes = 2.0;  ///< bytes per element, including its share of the scales
   double top_k = 1, experts = 1;
-  double groups = 1, groups_kept = 1;  ///< groups of experts: a token's choices fall into `groups_kept` of `groups`
+  double groups = 1, groups_kept = 1;  ///< group-limited routing: a token chooses from `groups_kept` of `groups`
   int ranks = 1;
-  double sms = 0;  ///< SMs that the engine lends it; 0: as many as DeepEP takes by itself
+  double sms = 0;  ///< SMs that the engine gives to it; 0: DeepEP's default
 };
 
-/// How far the copies of a token go, on average.
+/// Average number and destination of the copies of a token.
 struct Copies {
-  double ranks = 0;         ///< ranks that get one, its own included
-  double nodes = 0;         ///< nodes that get one, its own included
+  double ranks = 0;         ///< ranks that receive a copy, including its own
+  double nodes = 0;         ///< nodes that receive a copy, including its own
   double over_fabric = 0;   ///< copies sent to GPUs of the same fabric domain
   double over_network = 0;  ///< copies sent to another domain
 };
-/// Every rank is as likely a choice, within the groups of experts that a token may choose from.
+/// All ranks are equally likely, within the groups of experts that a token may choose from.
 Copies copies_of(const ExchangeShape& shape, const GpuSpec& gpu);
 
 struct ExchangeParameters {
@@ -59,16 +59,16 @@ class ExchangeKernelModel final : public KernelOf<ExchangeParameters> {
 };
 const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel);
 
-/// One rank costs nothing. Never less than the bytes take on the wire.
+/// One rank costs nothing. The time is never below bytes / bandwidth of the links.
 Cost exchange(const ExchangeShape& shape, const Machine& machine);
-/// The SMs that an exchange takes from the kernels beside it: a share of them as long as it lasts, or all of them for a
-/// while.
+/// The SMs that an exchange takes from concurrent kernels: a share of the SMs for its whole duration, or all of them
+/// for some time.
 struct ExchangeOnSms {
   double share = 0;
   Seconds alone{};
 };
 ExchangeOnSms exchange_on_sms(const ExchangeShape& shape, const Machine& machine);
-/// The time under given constants; fits call it.
+/// The time for given constants, for fits.
 Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, const GpuSpec& gpu);
 
 }  // namespace roofcast

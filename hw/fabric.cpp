@@ -14,11 +14,11 @@ constexpr std::array<FabricTraits, 8> kFabrics{{
     {Fabric::kPcie, "pcie", false, "PCIe alone"},
     {Fabric::kNvlinkMesh, "nvlink_mesh", false, "NVLinks between pairs of GPUs, no switch"},
     {Fabric::kNvSwitch, "nvswitch", true, "NVLink switches in the node: HGX, DGX"},
-    {Fabric::kNvlDomain, "nvl_domain", true, "NVLink switches over a rack: NVL72"},
+    {Fabric::kNvlDomain, "nvl_domain", true, "NVLink switches in a rack: NVL72"},
     {Fabric::kXgmiMesh, "xgmi_mesh", false, "Infinity Fabric links between pairs of GPUs: MI300X"},
-    {Fabric::kMesh, "mesh", false, "links of another kind between pairs of processors"},
-    {Fabric::kSwitch, "switch", true, "switches of another kind: a rack of MI455X"},
-    {Fabric::kTorus, "torus", true, "links to the neighbours in a torus: TPUs, Trainium"},
+    {Fabric::kMesh, "mesh", false, "other direct links between pairs of processors"},
+    {Fabric::kSwitch, "switch", true, "other switches: a rack of MI455X"},
+    {Fabric::kTorus, "torus", true, "links to neighbours in a torus: TPUs, Trainium"},
 }};
 
 constexpr bool in_order() {
@@ -32,7 +32,7 @@ static_assert(in_order());
 }  // namespace
 
 const FabricTraits& traits_of(Fabric fabric) {
-  switch (fabric) {  // a new one needs a row
+  switch (fabric) {  // every fabric needs a row
     case Fabric::kPcie:
     case Fabric::kNvlinkMesh:
     case Fabric::kNvSwitch:

@@ -1,5 +1,5 @@
 #pragma once
-// What connects the GPUs of a node or rack, and what it can do.
+// The interconnect of the GPUs in a node or rack, and its capabilities.
 
 #include <span>
 #include <string_view>
@@ -9,34 +9,34 @@
 namespace roofcast {
 
 enum class Fabric {
-  kPcie,        ///< PCIe switches and the host bridges alone
-  kNvlinkMesh,  ///< NVLinks from GPU to GPU, without a switch
-  kNvSwitch,    ///< NVLink switches of one node
-  kNvlDomain,   ///< NVLink switches of a rack
-  kXgmiMesh,    ///< AMD Infinity Fabric from GPU to GPU
+  kPcie,        ///< only PCIe switches and host bridges
+  kNvlinkMesh,  ///< direct NVLinks between GPUs, without a switch
+  kNvSwitch,    ///< NVLink switches within a node
+  kNvlDomain,   ///< NVLink switches within a rack
+  kXgmiMesh,    ///< direct AMD Infinity Fabric links between GPUs
   kMesh,        ///< direct links of another vendor
   kSwitch,      ///< switches of another vendor
-  kTorus,       ///< links to the neighbours in a torus
+  kTorus,       ///< links to neighbours in a torus
 };
 
 struct FabricTraits {
   Fabric fabric;
   std::string_view name;  ///< key `fabric` of a node
-  bool switched;          ///< any two GPUs reach each other; else each pair has links of its own
+  bool switched;          ///< any two GPUs have the full bandwidth; else each pair has its own links
   std::string_view help;
 };
 
 const FabricTraits& traits_of(Fabric fabric);
-/// Is it made of NVLinks?
+/// Whether it consists of NVLinks.
 inline bool is_nvlink(Fabric f) {
   return f == Fabric::kNvlinkMesh || f == Fabric::kNvSwitch || f == Fabric::kNvlDomain;
 }
-/// The share of a GPU's links that a group of `local` GPUs in a domain of `domain` can use. In a mesh each pair has
-/// links of its own: (local - 1) of (domain - 1). A slice of a torus passes data on along rings and is assumed to use
-/// half of the links; the whole torus uses all.
+/// The share of a GPU's links that a group of `local` GPUs can use in a domain of `domain`. In a mesh each pair has its
+/// own links: (local - 1) / (domain - 1). A slice of a torus sends along rings and is assumed to use half of the links;
+/// the whole torus uses all.
 double share_of_links(Fabric fabric, double local, double domain);
 inline std::string_view name_of(Fabric fabric) { return traits_of(fabric).name; }
-/// Throws ConfigError at `mark` that names the nearest fabric.
+/// Throws ConfigError at `mark`; the message names the nearest fabric.
 Fabric parse_fabric(std::string_view name, const Mark& mark);
 
 }  // namespace roofcast

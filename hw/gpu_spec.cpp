@@ -17,24 +17,24 @@ namespace {
 
 bool is_wide(Dtype dtype) { return element_bits(dtype) >= 16.0; }
 
-/// The format that both operands can be turned into without loss of the wider one. Weights are
-/// unpacked to the activations' format inside the kernel; only weights of 16 or more bits with narrower
-/// activations pull the activations up. Weights with scales by block have them applied to the products, whatever scales
-/// their activations have: the rate is that of block fp8.
+/// The format in which two operands are multiplied. Weights are unpacked to the activations' format inside the kernel.
+/// Only if the weights have 16 or more bits and the activations fewer, the activations are converted to the weights'
+/// format. Block scales of weights are applied to the products, whatever scales the activations have, at the rate of
+/// block fp8.
 Dtype common_format(Dtype weights, Dtype activations) {
   if (is_wide(activations)) return activations;
   if (weights == Dtype::kFp8Block && activations == Dtype::kFp8) return weights;
   return is_wide(weights) || element_bits(weights) > element_bits(activations) ? weights : activations;
 }
 
-/// A quantity that a GPU cannot be without.
+/// A quantity that every GPU must have.
 template <class Q>
 Q positive(Q value, const ConfigReader& in, std::string_view key) {
   if (value.base() <= 0.0) in.fail(key, "must be above 0");
   return value;
 }
 
-/// NVLink keeps its own name in the keys; every other fabric is `fabric_bandwidth` and `fabric_domain`.
+/// NVLink has its own keys; every other fabric uses `fabric_bandwidth` and `fabric_domain`.
 void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
   const MatrixUnits units = traits_of(architecture).matrix_units;
   const bool nvidia = units != MatrixUnits::kNone && units != MatrixUnits::kMfma;
@@ -45,18 +45,18 @@ void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
   const char* domain = by_nvlink ? "nvlink_domain" : "fabric_domain";
   for (const char* key : {"nvlink_bandwidth", "nvlink_domain"}) {
     if (given && !by_nvlink && in.has(key))
-      in.fail(key, fmt::format("does not go with the fabric '{}'", name_of(node.fabric)));
+      in.fail(key, fmt::format("cannot be combined with the fabric '{}'", name_of(node.fabric)));
   }
   node.fabric_bandwidth = in.bandwidth(bandwidth, BytesPerSecond{});
   const bool linked = node.fabric_bandwidth.base() > 0.0;
   node.fabric_domain = static_cast<int>(in.integer(domain, linked ? node.gpus_per_node : 1, Range{1, 1 << 20}));
   if (node.fabric_domain > 1 && !linked) in.fail(domain, fmt::format("above 1 needs a '{}'", bandwidth));
-  if (given && node.fabric == Fabric::kPcie && linked) in.fail(bandwidth, "PCIe has 'pcie_bandwidth' alone");
+  if (given && node.fabric == Fabric::kPcie && linked) in.fail(bandwidth, "PCIe has only 'pcie_bandwidth'");
   if (!given && linked) {
     node.fabric = units == MatrixUnits::kMfma               ? Fabric::kXgmiMesh
                   : !nvidia                                 ? Fabric::kMesh
                   : node.fabric_domain > node.gpus_per_node ? Fabric::kNvlDomain
-                  : node.fabric_domain < node.gpus_per_node ? Fabric::kNvlinkMesh  // bridges over a few cards
+                  : node.fabric_domain < node.gpus_per_node ? Fabric::kNvlinkMesh  // bridges between a few cards
                                                             : Fabric::kNvSwitch;
   }
   if (given && node.fabric != Fabric::kPcie && !linked)
@@ -68,7 +68,7 @@ void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
   if (node.switch_reduces && !switched) in.fail("switch_reduces", "needs a fabric with a switch");
 }
 
-/// Where the links are counted they add up: to the bandwidth and, in a mesh, to the same number for each peer.
+/// If the number of links is given, they must add up to the bandwidth and, in a mesh, divide evenly between the peers.
 void check_links(ConfigReader& in, const NodeSpec& node) {
   const auto links = static_cast<int>(in.integer("fabric_links", 0, Range{1, 1 << 10}));
   const BytesPerSecond one = in.bandwidth("link_bandwidth", BytesPerSecond{});
@@ -92,13 +92,13 @@ void check_links(ConfigReader& in, const NodeSpec& node) {
   }
 }
 
-/// A domain is a node's own, or whole nodes.
+/// A domain lies within a node, or consists of whole nodes.
 void check_domain(const ConfigReader& in, const NodeSpec& node) {
   const bool beyond = node.fabric_domain > node.gpus_per_node;
   const char* key = is_nvlink(node.fabric) ? "nvlink_domain" : "fabric_domain";
   if (beyond && node.fabric == Fabric::kNvSwitch) {
     in.fail(key,
-            fmt::format("the switches of a node reach its {} GPUs, not {}: set 'fabric: nvl_domain' for a rack, or "
+            fmt::format("the switches of a node connect its {} GPUs, not {}: set 'fabric: nvl_domain' for a rack, or "
                         "'{}: {}'",
                         node.gpus_per_node, node.fabric_domain, key, node.gpus_per_node));
   }
@@ -108,16 +108,16 @@ void check_domain(const ConfigReader& in, const NodeSpec& node) {
   }
 }
 
-/// Leaves and their spine. A leaf has whole nodes, or whole domains where these are larger.
+/// Leaf switches and their spine. A leaf has whole nodes, or whole domains if these are larger.
 void read_network(ConfigReader& in, NodeSpec& node) {
   node.nic_bandwidth = positive(in.bandwidth("nic_bandwidth"), in, "nic_bandwidth");
   node.leaf_gpus = static_cast<int>(in.integer("leaf_gpus", 0, Range{1, 1 << 20}));
   node.oversubscription = in.number("oversubscription", 1.0, Range{1.0, 64.0});
   if (node.oversubscription > 1.0 && node.leaf_gpus == 0)
-    in.fail("oversubscription", "needs 'leaf_gpus': how many GPUs have their NICs below one leaf");
+    in.fail("oversubscription", "needs 'leaf_gpus': the number of GPUs whose NICs share one leaf switch");
   const int whole = std::max(node.gpus_per_node, node.fabric_domain);
   if (node.leaf_gpus % whole != 0) {
-    in.fail("leaf_gpus", fmt::format("must be a multiple of {}, the GPUs that the fabric or a node holds, got {}: set "
+    in.fail("leaf_gpus", fmt::format("must be a multiple of {}, the GPUs of a fabric domain or node, got {}: set "
                                      "it to {}",
                                      whole, node.leaf_gpus, (node.leaf_gpus / whole + 1) * whole));
   }
@@ -137,7 +137,7 @@ NodeSpec parse_node(ConfigReader in, Architecture architecture) {
   if (node.graph_gap.base() < 0.0) in.fail("graph_gap", "must be at least 0");
   node.peer_to_peer = in.boolean("peer_to_peer", node.peer_to_peer);
   if (!node.peer_to_peer && node.fabric_bandwidth.base() > 0.0)
-    in.fail("peer_to_peer", "GPUs on a fabric reach each other: 'false' is allowed only with 'fabric: pcie'");
+    in.fail("peer_to_peer", "GPUs on a fabric access each other's memory: 'false' is allowed only with 'fabric: pcie'");
   in.finish();
   return node;
 }
@@ -148,21 +148,21 @@ std::array<FlopsPerSecond, kDtypeCount> parse_dense(ConfigReader in) {
     dense[i] = in.flop_rate(name_of(static_cast<Dtype>(i)), FlopsPerSecond{});
   }
   in.finish();
-  // Same units, other scales.
+  // The same units, with other scales.
   FlopsPerSecond& block = dense[static_cast<std::size_t>(Dtype::kFp8Block)];
   if (block.base() == 0.0) block = dense[static_cast<std::size_t>(Dtype::kFp8)];
-  // Engines run models of either 16-bit format in the one that the GPU has (a V100 has no bf16).
+  // Engines run models of either 16-bit format in the one that the GPU supports (a V100 has no bf16).
   FlopsPerSecond& bf16 = dense[static_cast<std::size_t>(Dtype::kBf16)];
   FlopsPerSecond& fp16 = dense[static_cast<std::size_t>(Dtype::kFp16)];
   if (bf16.base() == 0.0) bf16 = fp16;
   if (fp16.base() == 0.0) fp16 = bf16;
-  // Every GPU has CUDA cores; A100 and H100 do a sixteenth of bf16 on them.
+  // Every GPU has CUDA cores; on A100 and H100 their fp32 rate is a sixteenth of the bf16 peak.
   FlopsPerSecond& single = dense[static_cast<std::size_t>(Dtype::kFp32)];
   if (single.base() == 0.0) single = dense[static_cast<std::size_t>(Dtype::kBf16)] * (1.0 / 16.0);
   return dense;
 }
 
-/// All that a new file lacks, at once.
+/// Reports all missing keys of a new file at once.
 void require_keys(ConfigReader& in) {
   std::vector<std::string> needed{"name", "architecture", "memory_capacity", "memory_bandwidth"};
   if (!in.has("architecture") || !by_roofline(parse_architecture(in.text("architecture"), in.mark_of("architecture"))))
@@ -176,7 +176,7 @@ void require_keys(ConfigReader& in) {
     if (!node || !node->has(key)) missing.push_back(std::string("node.") + key);
   }
   if (!in.has("dense")) missing.push_back("dense");
-  if (missing.size() > 1)  // one alone is told where it is read, with what may be its misspelling
+  if (missing.size() > 1)  // a single missing key is reported where it is read, with its possible misspelling
     throw ConfigError(in.mark(), fmt::format("missing keys of a GPU: {}", join(missing, ", ")));
 }
 
@@ -200,7 +200,7 @@ ConfigTree without(const ConfigTree& map, std::initializer_list<std::string_view
   return make_map(std::move(kept), map->mark);
 }
 
-/// A path is meant from the folder of the file that names it; a name stays one.
+/// A relative path is relative to the file that names it. A name is unchanged.
 std::string beside_its_file(const std::string& name, const Mark& named_at) {
   const std::filesystem::path path(name);
   const bool file = name.find('/') != std::string::npos || name.ends_with(".yaml");
@@ -208,13 +208,13 @@ std::string beside_its_file(const std::string& name, const Mark& named_at) {
   return (std::filesystem::path(named_at.path.str()).parent_path() / path).lexically_normal().string();
 }
 
-constexpr int kLongestFamily = 4;  ///< siblings that each name another; a circle would not end
+constexpr int kLongestFamily = 4;  ///< of GPUs that each name another in `like`; stops at a circle
 
 ConfigTree with_sibling(const ConfigTree& document, int depth) {
   const ConfigTree* like = document->find("like");
   if (like == nullptr || !*like || (*like)->kind == ConfigNode::Kind::kNull) return document;
   if ((*like)->kind != ConfigNode::Kind::kScalar) throw ConfigError((*like)->mark, "'like' must name a GPU");
-  if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs are like each other in a circle");
+  if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs name each other in 'like' in a circle");
   const std::string name = beside_its_file((*like)->scalar, (*like)->mark);
   const ConfigTree sibling = with_sibling(load_named("hardware", name, (*like)->mark), depth + 1);
   const ConfigTree own = without(document, {"like"});
@@ -234,7 +234,7 @@ GpuSpec parse_gpu_spec(ConfigReader document) {
   require_keys(in);
   gpu.name = in.text("name");
   gpu.architecture = parse_architecture(in.text("architecture"), in.mark_of("architecture"));
-  // A roofline needs no SMs and no L2.
+  // A roofline needs neither SMs nor L2.
   const bool generic = by_roofline(gpu.architecture);
   gpu.sm_count = static_cast<int>(generic ? in.integer("sm_count", 1, Range{1, 1 << 20})
                                           : in.integer("sm_count", Range{1, 1 << 20}));
@@ -276,14 +276,15 @@ GpuSpec on_machine(GpuSpec gpu, const MachineShares& shares) {
   return gpu;
 }
 
-/// Bounds: machines of one kind that differ more are not of one kind, or something is wrong with them.
+/// Bounds: machines that differ by more are of another kind or faulty.
 std::span<const Parameter<MachineShares>> MachineShares::fields() {
   using P = MachineShares;
   static constexpr std::array<Parameter<P>, 4> fields{{
       {"memory_bandwidth", &P::memory_bandwidth, 0.5, 1.5, Transfer::kKept, "of DRAM"},
-      {"clock", &P::clock, 0.5, 1.5, Transfer::kKept, "of the SMs while they are cool: all peaks, and L2"},
-      {"power", &P::power, 0.3, 2.0, Transfer::kKept, "that the board sustains"},
-      {"fabric_bandwidth", &P::fabric_bandwidth, 0.3, 1.5, Transfer::kKept, "of the links between GPUs"},
+      {"clock", &P::clock, 0.5, 1.5, Transfer::kKept,
+       "clock of the SMs below the power limit; scales all peaks and L2"},
+      {"power", &P::power, 0.3, 2.0, Transfer::kKept, "clock that the matrix units sustain under load"},
+      {"fabric_bandwidth", &P::fabric_bandwidth, 0.3, 1.5, Transfer::kKept, "bandwidth of the links between GPUs"},
   }};
   return fields;
 }

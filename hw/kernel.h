@@ -1,5 +1,5 @@
 #pragma once
-// A kernel is a named model of an operator's time, with constants of its own. hw/kernels/table.cpp lists all of them.
+// A kernel is a named model of an operator's time with its own constants. hw/kernels/table.cpp lists all kernels.
 
 #include <array>
 #include <cstddef>
@@ -14,9 +14,10 @@
 
 namespace roofcast {
 
-/// Relative standard deviations added to a fit's own, independent of it. With the first two, nine of ten rows lie
-/// within their interval when constants are transferred blindly between measured GPUs; with the last, when a measured
-/// kernel's constants are removed and others stand in. Source: docs/equations.md#intervals.
+/// Relative standard deviations that are added to a fit's residual as independent errors. The first two are set so that
+/// nine of ten rows lie within their interval when constants are transferred blindly between measured GPUs. The last
+/// one does the same when a kernel's constants are removed and those of another stand in. Source:
+/// docs/equations.md#intervals.
 struct Unexplained {
   double same_generation = 0.05, other_generation = 0.27;  ///< constants of another GPU
   double lent = 0.0;                                       ///< constants of another format or kernel of the same engine
@@ -42,37 +43,36 @@ struct CarriedFrom;
 
 /// A kernel's entry in the table.
 struct KernelFacts {
-  std::string_view name;  ///< its key among the constants of a GPU
-  std::string_view help;  ///< one line: where the kernel is from and what it computes
-  std::string_view form;  ///< page and section with its equations
+  std::string_view name;  ///< its key in the constants of a GPU
+  std::string_view help;  ///< one line: the library it is from and what it computes
+  std::string_view form;  ///< document and section with its equations
   Unexplained unexplained{};
-  /// Kernels whose constants stand in when this one was not measured: fields of the same name, from the first one
-  /// measured.
+  /// Kernels whose constants stand in if this one was not measured: the first measured one, matched by field name.
   std::array<const Kernel*, 2> lenders{};
-  bool scored_apart = false;  ///< its error is the `discrepancy_elsewhere` of its first lender
+  bool scored_apart = false;  ///< the error of this kernel is the `discrepancy_elsewhere` of its first lender
 };
 
-/// A constant of any kernel.
+/// A constant of any kernel, without its type.
 struct FieldFacts {
   std::string_view name;
   double low = 0, high = 0;
   Transfer transfer = Transfer::kKept;
   std::string_view meaning;
-  bool held = false;
+  bool fixed = false;
 };
 
-/// Constants of one kernel in one format, with their fit; untyped.
+/// Constants of one kernel in one format, with their fit, without their type.
 struct ConstantsBlock {
   std::shared_ptr<const void> values;  ///< the kernel's parameter struct; null: none
   const FitRecord* record = nullptr;   ///< lives as long as `values`
-  /// Where they were measured, if on another GPU; null: they hold on this one as measured.
+  /// The transfer of the constants, if they were measured on another GPU; else null.
   std::shared_ptr<const CarriedFrom> carried = nullptr;
   explicit operator bool() const { return values != nullptr; }
 };
 
-/// Constants before they were carried over.
+/// Constants before their transfer.
 struct CarriedFrom {
-  std::shared_ptr<const GpuSpec> gpu;  ///< the GPU that they hold for
+  std::shared_ptr<const GpuSpec> gpu;  ///< the GPU that they apply to
   ConstantsBlock measured;
   CarryOver how;
 };
@@ -92,18 +92,18 @@ class Kernel {
   std::size_t id() const { return id_; }
 
   virtual std::vector<FieldFacts> fields() const = 0;
-  /// The values in the order of fields(), and the reverse.
+  /// Converts between a block and its values in the order of fields().
   virtual std::vector<double> numbers(const ConstantsBlock& block) const = 0;
   virtual ConstantsBlock from_numbers(std::span<const double> values, FitRecord record = {}) const = 0;
-  /// {parameter: value, ..., fit: {...}}
+  /// Reads {parameter: value, ..., fit: {...}}. Throws ConfigError.
   virtual ConstantsBlock read(ConfigReader in) const = 0;
-  /// Assumed constants on a GPU that was not measured. Fits start from them.
+  /// Assumed constants for an unmeasured GPU. Fits start from them.
   virtual ConstantsBlock assumed(const GpuSpec& gpu, Dtype dtype) const = 0;
   /// The defaults of the parameter struct.
   virtual ConstantsBlock defaults() const = 0;
-  /// The lender's constants as this kernel's; fields that the lender lacks keep their defaults.
+  /// The lender's constants as constants of this kernel. Fields that the lender lacks have their defaults.
   ConstantsBlock borrowed(const Kernel& lender, const ConstantsBlock& lent) const;
-  /// Constants measured on one GPU, converted to another.
+  /// The constants measured on one GPU, transferred to another.
   virtual ConstantsBlock carried_over(const ConstantsBlock& measured, const CarryOverCase& to) const = 0;
 
  private:
@@ -113,7 +113,7 @@ class Kernel {
   mutable std::size_t id_ = static_cast<std::size_t>(-1);
 };
 
-/// All kernels. hw/kernels/table.cpp.
+/// All kernels (hw/kernels/table.cpp).
 std::span<const Kernel* const> kernels();
 
 }  // namespace roofcast

@@ -1,5 +1,5 @@
 #pragma once
-// A kernel by its parameter struct: everything of hw/kernel.h follows from the list of its fields.
+// Implements hw/kernel.h for a parameter struct, from the list of its fields.
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace roofcast {
 
-/// A kernel whose constants are a P. `Base` adds what its operator asks of it.
+/// A kernel whose constants are a P. `Base` is the interface of its operator.
 template <class P, class Base = Kernel>
 class KernelOf : public Base {
  public:
@@ -27,7 +27,7 @@ class KernelOf : public Base {
   std::vector<FieldFacts> fields() const override {
     std::vector<FieldFacts> out;
     for (const Parameter<P>& field : P::fields()) {
-      out.push_back({field.name, field.low, field.high, field.transfer, field.meaning, field.held});
+      out.push_back({field.name, field.low, field.high, field.transfer, field.meaning, field.fixed});
     }
     return out;
   }
@@ -60,14 +60,14 @@ class KernelOf : public Base {
     follow(fitted.value, to);
     within_bounds([](double value, Transfer) { return value; });
     if (to.how.same_kind) return block_of(std::move(fitted));
-    fitted.record.standing = Standing::kCarriedOver;
+    fitted.record.provenance = Provenance::kCarriedOver;
     const Unexplained& added = this->facts().unexplained;
     widen(fitted.record, to.how.another_generation ? added.other_generation : added.same_generation);
     return block_of(std::move(fitted));
   }
 
  protected:
-  /// Changes beyond the transfer rules of single constants.
+  /// Changes beyond the transfer rules of the single constants.
   virtual void follow(P&, const CarryOverCase&) const {}
 };
 

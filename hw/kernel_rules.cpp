@@ -32,7 +32,7 @@ Trait parse_trait(const std::string& name, const Mark& mark) {
                     unknown_name("condition", name, std::vector<std::string>(kTraitNames.begin(), kTraitNames.end())));
 }
 
-/// The place of a name in a list.
+/// The index of a name in a list.
 double parse_name(const char* kind, std::span<const std::string_view> names, const std::string& name,
                   const Mark& mark) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -40,13 +40,13 @@ double parse_name(const char* kind, std::span<const std::string_view> names, con
   throw ConfigError(mark, unknown_name(kind, name, std::vector<std::string>(names.begin(), names.end())));
 }
 
-/// A number, or the name that stands for one.
+/// A number, or the number of a name.
 double parse_value(Trait trait, const ConfigTree& node) {
   if (trait == Trait::kArchitecture) return static_cast<double>(parse_architecture(node->scalar, node->mark));
   if (trait == Trait::kMatrixUnits) return static_cast<double>(parse_matrix_units(node->scalar, node->mark));
   if (trait == Trait::kWeights || trait == Trait::kFormat)
     return static_cast<double>(parse_dtype(node->scalar, node->mark));
-  if (trait == Trait::kAsked) return static_cast<double>(parse_asked_experts(node->scalar, node->mark));
+  if (trait == Trait::kAsked) return static_cast<double>(parse_requested_experts(node->scalar, node->mark));
   if (trait == Trait::kLayout) return parse_name("layout of tokens", expert_layout_names(), node->scalar, node->mark);
   if (trait == Trait::kMixer) return parse_name("mixer", state_mixer_names(), node->scalar, node->mark);
   if (node->scalar == "true") return 1.0;
@@ -135,7 +135,7 @@ namespace {
 
 std::shared_ptr<const KernelRules> read_rules(const std::string& name, std::string_view release, const Mark& named_at,
                                               int chain) {
-  static std::recursive_mutex mutex;  // a file may extend another
+  static std::recursive_mutex mutex;  // recursive, because a file may extend another
   static std::map<std::pair<std::string, std::string>, std::shared_ptr<const KernelRules>> known;
   const std::vector<std::string>& sets = kernel_sets();
   if (sets.empty())
@@ -152,12 +152,13 @@ std::shared_ptr<const KernelRules> read_rules(const std::string& name, std::stri
 
 KernelRules::KernelRules(const ConfigTree& document, std::string set, std::string_view release, int chain)
     : name_(std::move(set)) {
-  constexpr int kLongestChain = 4;  ///< of files that each extend another; a circle would not end
+  constexpr int kLongestChain = 4;  ///< of files that extend each other; stops at a circle
   ConfigReader in(document, "rules of kernels");
   if (std::find(kEfficiencyKeys.begin(), kEfficiencyKeys.end(), name_) != kEfficiencyKeys.end())
-    throw ConfigError(in.mark(), fmt::format("'{}' is a key of a GPU's 'efficiency': give the set another name", name_));
+    throw ConfigError(in.mark(),
+                      fmt::format("'{}' is a key of a GPU's 'efficiency': give the set another name", name_));
   if (in.text("name", name_) != name_)
-    in.fail("name", fmt::format("must be the name of the file, '{}', or left out", name_));
+    in.fail("name", fmt::format("must be '{}', the name of the file, or left out", name_));
   const std::string extended = in.text("extends", "");
   if (!extended.empty()) {
     if (chain >= kLongestChain) in.fail("extends", "sets of kernels extend each other in a circle");
@@ -173,7 +174,7 @@ KernelRules::KernelRules(const ConfigTree& document, std::string set, std::strin
   const auto holds = [&](const KernelRule& rule) {
     return release.empty() ? rule.until.empty() : in_force(release, rule.since, rule.until);
   };
-  for (std::size_t i = 1; i < kKernelKindCount; ++i) {  // without kOther
+  for (std::size_t i = 1; i < kKernelKindCount; ++i) {  // 0 is kOther
     const auto kind = static_cast<KernelKind>(i);
     const std::string_view key = name_of(kind);
     std::vector<KernelRule> rules;

@@ -5,9 +5,9 @@
 namespace roofcast {
 namespace {
 
-constexpr std::array<std::string_view, 3> kStandings{"measured", "carried_over", "datasheet"};
+constexpr std::array<std::string_view, 3> kProvenanceNames{"measured", "carried_over", "datasheet"};
 
-/// Listed in the order of the fields, or by name; a field without a name there was held fixed: 0.
+/// A list in the order of the fields, or a map by name; a field that the map lacks was fixed: 0.
 std::vector<double> read_standard_errors(ConfigReader& fit, std::span<const std::string_view> parameter_names) {
   constexpr std::string_view kKey = "standard_errors";
   if (!fit.has(kKey)) {
@@ -17,7 +17,7 @@ std::vector<double> read_standard_errors(ConfigReader& fit, std::span<const std:
   if (fit.whole()->find(kKey)->get()->kind == ConfigNode::Kind::kList) {
     std::vector<double> listed = fit.numbers(kKey, kAtLeastZero);
     if (!listed.empty() && listed.size() != parameter_names.size()) {
-      fit.fail(kKey, "must have one value a parameter, " + std::to_string(parameter_names.size()) + ", not " +
+      fit.fail(kKey, "must have one value per parameter, " + std::to_string(parameter_names.size()) + ", not " +
                          std::to_string(listed.size()));
     }
     return listed;
@@ -38,7 +38,7 @@ std::string_view name_of(Transfer transfer) {
     case Transfer::kCycles:
       return "cycles";
     case Transfer::kLaunch:
-      return "cycles beside a gap between graphs";
+      return "cycles, except for the gap between graphs";
     case Transfer::kHost:
       return "host";
     case Transfer::kMemoryShare:
@@ -55,18 +55,18 @@ std::string_view name_of(Transfer transfer) {
   fail_check("transfer", __FILE__, __LINE__, "no such transfer");
 }
 
-std::string_view name_of(Standing standing) {
-  const auto index = static_cast<std::size_t>(standing);
-  SIM_CHECK(index < kStandings.size(), "no such standing");
-  return kStandings[index];
+std::string_view name_of(Provenance provenance) {
+  const auto index = static_cast<std::size_t>(provenance);
+  SIM_CHECK(index < kProvenanceNames.size(), "no such standing");
+  return kProvenanceNames[index];
 }
 
 FitRecord read_fit_record(ConfigReader& in, std::span<const std::string_view> parameter_names) {
   FitRecord record;
   std::optional<ConfigReader> fit = in.optional_child("fit");
   if (!fit) return record;
-  record.standing =
-      static_cast<Standing>(fit->choice("standing", kStandings, static_cast<std::size_t>(Standing::kMeasured)));
+  record.provenance = static_cast<Provenance>(
+      fit->choice("standing", kProvenanceNames, static_cast<std::size_t>(Provenance::kMeasured)));
   record.source = fit->text("source", "");
   record.rows = static_cast<int>(fit->integer("rows", 0, Range{0, 1e9}));
   record.mape = fit->number("mape", 0.0, kAtLeastZero);

@@ -1,6 +1,6 @@
 #pragma once
-// Calibrated constants: named, bounded, with their standing. One mechanism for every kernel: a parameter struct P lists
-// its fields once, and reading, writing, fitting, printing and carrying over use the list.
+// Calibrated constants: named, bounded, with their provenance. A parameter struct P lists its fields once; reading,
+// writing, fitting, printing and transferring constants use that list.
 
 #include <array>
 #include <cstddef>
@@ -13,33 +13,33 @@
 
 namespace roofcast {
 
-/// How a constant is transferred to a GPU that was not measured: docs/equations.md#gpus-without-measurements.
+/// How a constant is transferred to an unmeasured GPU: docs/equations.md#gpus-without-measurements.
 enum class Transfer {
-  kKept,           ///< a share of a peak, a count, or a time of the network or the memory
-  kCycles,         ///< a time on the SMs: clock
-  kLaunch,         ///< kCycles, of a kernel alone in a graph: the gap between two graphs stays
-  kHost,           ///< a time on the host: its speed and its launches
-  kMemoryShare,    ///< a share of the memory bandwidth: what is missing is lost on the SMs
+  kKept,           ///< unchanged: a share of a peak, a count, or a time of the network or the memory
+  kCycles,         ///< a time on the SMs: scales with the clock
+  kLaunch,         ///< as kCycles, for a kernel alone in a graph: the gap between two graphs is unchanged
+  kHost,           ///< a time on the host: scales with its speed and its launches
+  kMemoryShare,    ///< a share of the memory bandwidth: the missing part is lost on the SMs
   kExponential,    ///< a time of the special function units
-  kL2Rate,         ///< a rate of L2: SMs x clock
-  kL2OverMemory,   ///< such a rate over the memory's
-  kTileIntensity,  ///< elements that feed the matrix units: operations per cycle and SM
+  kL2Rate,         ///< a rate of L2: scales with SMs x clock
+  kL2OverMemory,   ///< a rate of L2 over that of the memory
+  kTileIntensity,  ///< elements that saturate the matrix units: operations per cycle and SM
 };
 
 std::string_view name_of(Transfer transfer);
 
-/// One calibrated constant of P. The default of the member is its prior: what is assumed unmeasured.
+/// One calibrated constant of P. The member's default is its prior, which applies without a measurement.
 template <class P>
 struct Parameter {
-  std::string_view name;  ///< the YAML key, unit at its end: launch_us, bandwidth_fraction
+  std::string_view name;  ///< the YAML key, ending in the unit: launch_us, bandwidth_fraction
   double P::*member = nullptr;
   double low = 0, high = 0;  ///< physical bounds
   Transfer transfer = Transfer::kKept;
   std::string_view meaning;  ///< one line
-  bool held = false;         ///< a fact of the kernel: fits leave it at its prior
+  bool fixed = false;        ///< fixed: fits leave it at its prior
 };
 
-/// One list of several.
+/// Concatenates lists.
 template <class T, std::size_t... N>
 constexpr auto joined(const std::array<T, N>&... lists) {
   std::array<T, (N + ...)> all{};
@@ -51,20 +51,20 @@ constexpr auto joined(const std::array<T, N>&... lists) {
   return all;
 }
 
-/// Where a set of constants comes from.
-enum class Standing { kMeasured, kCarriedOver, kDatasheet };
-std::string_view name_of(Standing standing);
+/// The provenance of a set of constants.
+enum class Provenance { kMeasured, kCarriedOver, kDatasheet };
+std::string_view name_of(Provenance provenance);
 
 /// Relative standard deviation where a kernel has no constants.
 inline constexpr double kDiscrepancyOfPriors = 0.3;
 
 struct FitRecord {
-  Standing standing = Standing::kDatasheet;
+  Provenance provenance = Provenance::kDatasheet;
   std::string source;  ///< data set, engine version, date
   int rows = 0;
-  double mape = 0.0;          ///< of the fit on its own rows, a fraction
-  double discrepancy = 0.15;  ///< relative standard deviation that the model leaves unexplained on shapes left out
-  double discrepancy_elsewhere = 0;     ///< the same of work that another kernel or tactic runs; 0 = as the others
+  double mape = 0.0;                    ///< of the fit on its own rows, as a fraction
+  double discrepancy = 0.15;            ///< residual relative standard deviation of the model on left-out shapes
+  double discrepancy_elsewhere = 0;     ///< the same for work of another kernel or tactic; 0: as `discrepancy`
   std::vector<double> standard_errors;  ///< in the order of the fields; empty = unknown
 
   double discrepancy_of(bool other_kernel) const {

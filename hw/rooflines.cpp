@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-constexpr PerSecond kUsualClock(1.95e9);  ///< clock of a GPU whose file has none: H100 1.98, B200 1.965 GHz
+constexpr PerSecond kUsualClock(1.95e9);  ///< clock of a GPU whose file has none: H100 has 1.98, B200 1.965 GHz
 constexpr std::array<std::string_view, 3> kWidths{"w16", "w8", "w4"};
 
 RooflineShares parse_shares(ConfigReader in) {
@@ -62,7 +62,8 @@ Rooflines parse_rooflines(ConfigReader in) {
 
 std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark) {
   static std::mutex mutex;
-  static std::map<ConfigTree, std::shared_ptr<const Rooflines>> read;  // a document that changes is another tree
+  static std::map<ConfigTree, std::shared_ptr<const Rooflines>>
+      read;  // keyed by document: a changed document is another tree
   const ConfigTree document = load_named("rooflines", name, mark);
   const std::lock_guard lock(mutex);
   std::shared_ptr<const Rooflines>& rooflines = read[document];
@@ -79,7 +80,7 @@ Cost roofline_cost(const Cost& ideal, double operators, Dtype weights, const Gpu
                    const RooflineBackend& backend) {
   const RooflineShares& s = backend.shares(weights);
   const PerSecond clock = gpu.boost_clock.base() > 0.0 ? gpu.boost_clock : kUsualClock;
-  const double cycles = gpu.sm_count > 1 ? clock.base() * gpu.sm_count : 0.0;  // a second, of all SMs
+  const double cycles = gpu.sm_count > 1 ? clock.base() * gpu.sm_count : 0.0;  // per second, over all SMs
   const auto limited = [&](double work, double per_cycle) {
     return Seconds(per_cycle > 0.0 && cycles > 0.0 ? work / (per_cycle * cycles) : 0.0);
   };

@@ -1,5 +1,5 @@
 #pragma once
-// Shares of the roofline that a library's kernels reach, where nobody has measured them one by one.
+// Shares of the roofline that a library reaches, for kernels without models of their own.
 
 #include <array>
 #include <memory>
@@ -12,25 +12,25 @@
 
 namespace roofcast {
 
-/// Shares that kernels reach which read weights of one format. The defaults hold for processors without kernel models:
-/// llama.cpp on Apple's M1 Max and M2 Ultra reaches about 0.7 of both roofs in 16 bit and half of the memory's in 4 bit
-/// (github.com/ggml-org/llama.cpp/discussions/4167).
+/// The shares that kernels reach which read weights of one format. The defaults apply to processors without kernel
+/// models: llama.cpp on Apple's M1 Max and M2 Ultra reaches about 0.7 of both roofs in 16 bit, and half of the memory
+/// bandwidth in 4 bit (github.com/ggml-org/llama.cpp/discussions/4167).
 struct RooflineShares {
   double memory = 0.65;        ///< of the bandwidth
-  double compute = 0.65;       ///< of the dense peak that multiplies
-  double bytes_per_cycle = 0;  ///< the most that an SM draws from memory at its boost clock; 0: no limit
-  double flops_per_cycle = 0;  ///< the most that an SM multiplies at its boost clock; 0: no limit
+  double compute = 0.65;       ///< of the dense peak in the compute format
+  double bytes_per_cycle = 0;  ///< most bytes that an SM reads from memory per cycle of its boost clock; 0: no limit
+  double flops_per_cycle = 0;  ///< most operations of an SM per cycle of its boost clock; 0: no limit
 };
 
-/// One library on one kind of processors.
+/// One library on one kind of processor.
 struct RooflineBackend {
   std::string name = "roofline";
   std::vector<Architecture> architectures;
-  std::string source;                  ///< whose measurements; empty: none
-  bool by_hand = false;                ///< chosen after a few speeds, not fitted
-  Seconds operator_time{5e-6};         ///< time of each operator beside its work: launch, start and end
-  double discrepancy = 0.35;           ///< relative standard deviation of such times
-  std::array<RooflineShares, 3> wide;  ///< weights of 16 bit or more, of 8, of 4 or fewer
+  std::string source;                  ///< source of the measurements; empty: none
+  bool by_hand = false;                ///< chosen by hand to match a few speeds, not fitted
+  Seconds operator_time{5e-6};         ///< fixed time per operator: launch, start and end
+  double discrepancy = 0.35;           ///< relative standard deviation of predicted times
+  std::array<RooflineShares, 3> wide;  ///< for weights of 16 bits or more, of 8, of 4 or fewer
 
   const RooflineShares& shares(Dtype weights) const {
     const double bits = element_bits(weights);
@@ -43,24 +43,24 @@ struct Rooflines {
   std::string name;
   std::vector<RooflineBackend> backends;
 
-  /// The backend of an architecture; assumed_roofline() where the library has none.
+  /// The backend of an architecture; assumed_roofline() if the library has none.
   const RooflineBackend& on(Architecture architecture) const;
 };
 
 /// {name, backends: [{name, architectures, source, by_hand, operator_time, discrepancy, formats: {w16, w8, w4: {memory,
 /// compute, bytes_per_cycle, flops_per_cycle}}}]}
 Rooflines parse_rooflines(ConfigReader in);
-/// Read once. Throws ConfigError at `mark`.
+/// Cached. Throws ConfigError at `mark`.
 std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark);
 
-/// Shares for a processor that no library was measured on.
+/// Shares for a processor on which no library was measured.
 const RooflineBackend& assumed_roofline();
 
-/// The slowest of: memory, matrix units, what SMs draw, what SMs multiply; and the operators' own time.
+/// The slowest of memory, matrix units and the limits of the SMs, plus the fixed time per operator:
 ///   t = max(bytes / (memory BW), t_peak / compute, bytes / (bytes_per_cycle SMs clock),
 ///           flops / (flops_per_cycle SMs clock)) + operators x operator_time
-/// t_peak is the time of the work at the dense peak. `ideal` is the operator's datasheet roofline. Limits of an SM
-/// count only where the GPU's file gives SMs.
+/// t_peak is the time of the work at the dense peak; `ideal` is the operator's datasheet roofline. The limits of an SM
+/// apply only if the GPU's file gives the number of SMs.
 Cost roofline_cost(const Cost& ideal, double operators, Dtype weights, const GpuSpec& gpu,
                    const RooflineBackend& backend);
 

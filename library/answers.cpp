@@ -32,7 +32,7 @@ std::vector<std::string> notes_of(const ConfigTree& tree, const Scenario& scenar
   return notes;
 }
 
-/// Two observers as one; either may be null.
+/// Forwards to two observers; either may be null.
 class Both final : public Observer {
  public:
   Both(Observer* one, Observer* other) : one_(one), other_(other) {}
@@ -77,7 +77,7 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   if (question.context > 0) request.context = question.context;
   request.media = usual_media(deployment.model);
   request.prompt_tokens += media_tokens(request.media);
-  if (scenario.serving.disaggregation) throw ConfigError("disaggregation: simulate() knows it, estimate() does not");
+  if (scenario.serving.disaggregation) throw ConfigError("disaggregation: supported by simulate(), not by estimate()");
   Estimate e = estimate(scenario.deployment, request);
   e.steady = steady_load(scenario.deployment, request);
   Answer answer{.json = reports::estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
@@ -159,7 +159,7 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
                                          outcome.errors.begin()->second));
     return answer;
   } catch (const Stopped&) {
-    store.commit();  // what is finished stays
+    store.commit();  // keep the finished points
     throw;
   }
 }

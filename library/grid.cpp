@@ -9,7 +9,7 @@
 namespace roofcast::library {
 namespace {
 
-/// Grows by whole rows; a name that comes late gets blanks for the rows before it.
+/// Columns that grow row by row. A name that first appears later gets blanks for the earlier rows.
 class Columns {
  public:
   explicit Columns(std::size_t rows) : rows_(rows) {}
@@ -42,7 +42,7 @@ class Columns {
 
 std::vector<std::vector<std::uint32_t>> positions_of(const SweepSpec& sweep, const std::vector<std::uint64_t>& points) {
   std::vector<std::vector<std::uint32_t>> positions(sweep.axes.size());
-  std::uint64_t faster = 1;  // points until this axis moves on
+  std::uint64_t faster = 1;  // number of points before this axis advances
   for (std::size_t axis = sweep.axes.size(); axis-- > 0;) {
     const std::uint64_t values = sweep.axes[axis].values.size();
     for (const std::uint64_t point : points)
@@ -56,7 +56,7 @@ std::vector<std::vector<std::uint32_t>> positions_of(const SweepSpec& sweep, con
 
 Grid estimate_grid(const SweepSpec& sweep, bool ideal,
                    const std::function<void(std::uint64_t done, std::uint64_t of)>& progress) {
-  constexpr std::size_t kChunk = 2048;  // points whose results are held as lists at a time
+  constexpr std::size_t kChunk = 2048;  // number of points whose results are held as lists at one time
   const std::vector<std::uint64_t> points = kept_points(sweep);
   const Fidelity fidelity = ideal ? Fidelity::kIdeal : Fidelity::kCalibrated;
   SpecCache specs;

@@ -1,5 +1,5 @@
 #pragma once
-// What the public classes hold, and errors on their way out.
+// The state of the public classes, and the conversion of internal errors to public ones.
 
 #include <nlohmann/json.hpp>
 
@@ -19,10 +19,10 @@ struct ScenarioTree {
 struct Result::State {
   std::string kind;
   library::Answer answer;
-  std::string text;  ///< of its JSON
+  std::string text;  ///< the JSON
 };
 
-/// What `work` returns; errors of the user's input leave as Error, and what the machine lacks too.
+/// Returns the result of `work`. Converts ConfigError and Unavailable to Error.
 template <class Work>
 auto with_public_errors(Work work) {
   try {

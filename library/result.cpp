@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The value under a dotted key, whose numbers are positions in lists; null when there is none.
+/// The value under a dotted key, whose numbers are indices of lists; null if there is none.
 const Json* find(const Json& json, std::string_view key) {
   const Json* at = &json;
   for (const std::string& part : split(std::string(key), '.')) {
@@ -63,19 +63,19 @@ double Result::number(std::string_view key) const {
 
 Seconds Result::time(std::string_view key) const {
   const std::string name = last_part(key);
-  // "ttft_ms_low" and "ttft_ms_high" are the ends of an interval.
+  // "ttft_ms_low" and "ttft_ms_high" are the bounds of an interval.
   for (const char* end : {"", "_low", "_high"}) {
     if (name.ends_with(std::string("_ms") + end)) return Milliseconds(number(key));
     if (name.ends_with(std::string("_us") + end)) return std::chrono::duration<double, std::micro>(number(key));
   }
   if (name == "duration" || (name.ends_with("_s") && !name.ends_with("_per_s"))) return Seconds(number(key));
-  throw Error(fmt::format("{}: is not a time; a key of a time ends in _s, _ms or _us", key));
+  throw Error(fmt::format("{}: is not a time; keys of times end in _s, _ms or _us", key));
 }
 
 Bytes Result::bytes(std::string_view key) const {
   const std::string name = last_part(key);
   if (name.find("bytes") == std::string::npos || name.ends_with("_per_s"))
-    throw Error(fmt::format("{}: is not in bytes", key));
+    throw Error(fmt::format("{}: is not a number of bytes", key));
   return {number(key)};
 }
 

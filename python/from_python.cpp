@@ -21,7 +21,7 @@ ConfigTree text_node(std::string text, const Mark& mark) {
   node->kind = ConfigNode::Kind::kScalar;
   node->mark = mark;
   node->scalar = std::move(text);
-  node->quoted = true;  // "8" stays a text
+  node->quoted = true;  // keeps "8" a text
   return node;
 }
 
@@ -59,14 +59,14 @@ bool is_yaml_text(const std::string& text) {
   return text.find('\n') != std::string::npos || text.find(": ") != std::string::npos || text.starts_with('{');
 }
 
-/// An unquoted scalar, as a flag's value is on the command line; other values as they are.
+/// A str becomes an unquoted scalar, like a flag's value on the command line; other values are converted as usual.
 ConfigTree flag_value(const py::handle& value, const std::string& name) {
   const ConfigTree tree = tree_of(value, name);
   if (tree->kind != ConfigNode::Kind::kScalar) return tree;
   return make_scalar(tree->scalar, tree->mark);
 }
 
-/// YAML text as `--set` takes it where it is a str.
+/// A str is parsed as YAML text, like the value of `--set`.
 ConfigTree set_value(const py::handle& value, const std::string& key) {
   if (!py::isinstance<py::str>(value)) return tree_of(value, key);
   const auto text = py::cast<std::string>(value);

@@ -1,5 +1,5 @@
 #pragma once
-// What Python gives, as the trees that the layers below read.
+// Converts Python values to the trees that the C++ code reads.
 
 #include <string>
 
@@ -12,19 +12,19 @@ namespace roofcast::python {
 
 namespace py = pybind11;
 
-/// None, bool, int, float, str, a path, and dicts and sequences of these; numbers and arrays of numpy, too. `where` is
-/// the dotted key that errors name.
+/// Accepts None, bool, int, float, str, paths, and dicts and sequences of these; also numbers and arrays of numpy.
+/// `where` is the dotted key to name in errors.
 ConfigTree tree_of(const py::handle& value, const std::string& where);
 
-/// A dict; YAML text (a str with a line end, a brace or ": "); the path of a file; or a name in configs/`folder`. None
-/// is an empty document. `function` names the caller in errors.
+/// Accepts a dict, YAML text (a str with a line end, a brace or ": "), the path of a file, or a name in
+/// configs/`folder`. None is an empty document. `function` names the caller in errors.
 ConfigTree document_of(const py::object& source, const std::string& folder, const char* function);
 
-/// Keywords that stand for keys of a scenario, as the flags of the command line do: those of
-/// sim/plan/deployment_flags.h, `seed`, `force_unsupported`, `set` (a dict of dotted keys), and `fidelity`.
+/// Keyword arguments for keys of a scenario, like the flags of the command line: those of sim/plan/deployment_flags.h,
+/// `seed`, `force_unsupported`, `set` (a dict of dotted keys), and `fidelity`.
 class Flags {
  public:
-  /// Throws TypeError for a name that is none of them.
+  /// Throws TypeError for an unknown name.
   Flags(const py::dict& flags, const char* function);
   bool ideal() const { return ideal_; }
   ConfigTree over_scenario(ConfigTree tree) const;

@@ -8,10 +8,10 @@ import keyword
 import pathlib
 import sys
 
-HEADER = '''"""The classes of results, one a kind, and those of what they hold.
+HEADER = '''"""The classes of results, one per kind, and the classes of their parts.
 
-Attributes are the keys that `roofcast ... --format json` prints; docs/metrics.md explains them. What only some results
-have is None elsewhere. A key that no class declares is in to_dict(), and an attribute, too.
+Attributes are the keys that `roofcast ... --format json` prints; docs/metrics.md describes them. Attributes that a
+result lacks are None. A key that no class declares is an attribute, too, and is in to_dict().
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from roofcast._base import Columns, Part, Result
 
 '''
 TYPES = {"number": "float", "integer": "int", "string": "str", "boolean": "bool", "object": "dict", "array": "list"}
-# Entries of these lists are what columns() shows; the first that is there.
+# columns() shows the entries of the first of these lists that exists.
 POINTS = ("points", "deployments", "services", "rungs", "metrics", "groups", "statistics", "spreads", "coverage",
           "entries")
 KINDS = ("estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation", "calibration",
@@ -39,7 +39,7 @@ def singular(name):
 
 
 class Classes:
-    """Every object of every schema; equal ones of one name are one class. An import is a document, no class."""
+    """All objects of all schemas; equal objects of one name become one class. Imports are plain documents without a class."""
 
     def __init__(self, schemas):
         self.schemas = schemas
@@ -57,7 +57,7 @@ class Classes:
         return root
 
     def parts(self, root, schema):
-        """(key, the object behind it, whether it is a list) of every key that holds declared objects."""
+        """(key, its object, whether it is a list) for every key that has declared objects."""
         for key, value in schema.get("properties", {}).items():
             value = self.resolve(root, value)
             if value.get("type") == "array" and "properties" in value.get("items", {}):

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import tempfile
 
-# What a bare machine may lack; the C and C++ libraries themselves are the machine's.
+# Libraries that a bare machine may lack. The C and C++ libraries are the machine's own.
 BUNDLED = re.compile(r"lib(yaml-0|fmt|tbb|sqlite3|nlopt\w*)\.so")
 
 METADATA = """Metadata-Version: 2.1
@@ -32,7 +32,7 @@ Tag: {tag}
 
 
 def needed_libraries(module):
-    """(name, path) of shared libraries to take along, from ldd's "name => path (address)"."""
+    """(name, path) of the shared libraries to bundle, from ldd's "name => path (address)"."""
     lines = subprocess.run(["ldd", module], check=True, capture_output=True, text=True).stdout.splitlines()
     for line in lines:
         name, _, path = line.strip().partition(" => ")
@@ -57,7 +57,7 @@ def main():
         subprocess.run(["strip", module, *(staged / "lib").iterdir()], check=True)
         info = root / f"roofcast-{version}.dist-info"
         info.mkdir()
-        shutil.copy(pathlib.Path(__file__).parent.parent / "packaging/copyright", info)  # of the bundled libraries, too
+        shutil.copy(pathlib.Path(__file__).parent.parent / "packaging/copyright", info)  # also of the bundled libraries
         (info / "METADATA").write_text(METADATA.format(version=version, python=python))
         (info / "WHEEL").write_text(WHEEL.format(tag=tag))
         pathlib.Path(out).mkdir(parents=True, exist_ok=True)

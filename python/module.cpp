@@ -1,4 +1,4 @@
-// The compiled half of the Python package: roofcast._core. Its other half is python/roofcast.
+// The compiled part of the Python package, roofcast._core. The other part is python/roofcast.
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -25,7 +25,7 @@ py::bytes bytes_of(const auto& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0])};
 }
 
-/// Every request of a run, column by column in the order of result_keys::kRequestColumns.
+/// Collects every request of a run in columns, in the order of result_keys::kRequestColumns.
 class RequestColumns final : public Observer {
  public:
   void on_request(const RequestRecord& r) override {
@@ -55,7 +55,7 @@ class RequestColumns final : public Observer {
   std::array<std::vector<double>, kCount> columns_;
 };
 
-/// An answer as Python holds it.
+/// An answer held by a Python object.
 struct Held {
   std::shared_ptr<const Answer> answer;
   py::object requests = py::none();
@@ -63,7 +63,7 @@ struct Held {
 
 Held held(Answer answer) { return {std::make_shared<const Answer>(std::move(answer))}; }
 
-/// None where there is no such key.
+/// None if there is no such key.
 py::object value_of(const Held& held, const std::string& key) {
   const auto& json = held.answer->json;
   const auto found = json.is_object() ? json.find(key) : json.end();
@@ -83,11 +83,11 @@ int whole(const py::handle& value, const char* name, int most) {
   return static_cast<int>(number);
 }
 
-/// Specs that estimates share. They are read again when a file that they came from has changed, when another folder of
-/// specs is chosen, after an error (what was missing may be there now), and now and then, so that they do not pile up.
+/// Specs shared by estimates. They are read again if one of their files has changed, if another folder of specs is
+/// chosen, after an error (something that was missing may exist now), and from time to time to limit their number.
 class SharedSpecs {
  public:
-  /// With the GIL.
+  /// The caller must hold the GIL.
   std::shared_ptr<SpecCache> get() {
     constexpr int kMostUses = 10'000;
     const bool changed = forget_changed_documents() || config_root() != root_;
@@ -107,11 +107,11 @@ class SharedSpecs {
 };
 
 SharedSpecs& shared_specs() {
-  static auto* specs = new SharedSpecs;  // never destroyed: other threads may still compute at the end
+  static auto* specs = new SharedSpecs;  // never destroyed: other threads may still use it at exit
   return *specs;
 }
 
-/// Files may have been edited since the last call.
+/// Drops specs whose files have changed since the last call.
 void look_for_changes() { (void)shared_specs().get(); }
 
 Held estimate(const py::object& source, const py::object& batch, const py::object& prompt_tokens,
@@ -144,7 +144,7 @@ Held simulate(const py::object& source, const py::object& trace, const py::objec
     tree = with_trace(tree, py::cast<std::string>(py::module_::import("os").attr("fspath")(trace)),
                       trace_format.is_none() ? "" : py::cast<std::string>(trace_format));
   else if (!trace_format.is_none())
-    throw ConfigError("trace_format: the format of what? give a trace");
+    throw ConfigError("trace_format: needs a trace");
   tree = over.over_scenario(tree);
   RequestColumns columns;
   std::atomic<std::uint64_t> requests{0};
@@ -177,7 +177,7 @@ Held plan(const py::object& source, const py::object& confidence, bool exhaustiv
 Held sweep(const py::object& source, const std::string& store, const py::object& progress, const py::dict& flags) {
   look_for_changes();
   const Flags over(flags, "sweep");
-  if (source.is_none()) throw ConfigError(Mark{"sweep"}, "which sweep? a file, a name, or a dict");
+  if (source.is_none()) throw ConfigError(Mark{"sweep"}, "must be a file, a name or a dict");
   SweepSpec spec = parse_sweep(document_of(source, "sweeps", "sweep"));
   over.over_sweep(spec);
   std::atomic<std::uint64_t> done{0}, all{0};
@@ -194,7 +194,7 @@ Held sweep(const py::object& source, const std::string& store, const py::object&
       }));
 }
 
-/// A sweep of estimates over the keys of `axes`, crossed, and of `zipped`, side by side.
+/// A sweep of estimates over all combinations of `axes`, with the values of `zipped` taken in parallel.
 SweepSpec grid_of(const py::object& scenario, const py::dict& axes, const py::dict& zipped, const py::object& where,
                   const Flags& over) {
   const Mark mark{"estimate_grid"};
@@ -207,7 +207,7 @@ SweepSpec grid_of(const py::object& scenario, const py::dict& axes, const py::di
   return sweep;
 }
 
-/// ([(key, position in its values as uint32)], {name: (kind, values)}), one entry a point; numbers as bytes.
+/// ([(key, index in its values as uint32)], {name: (kind, values)}), one entry per point; numbers as bytes.
 py::tuple grid(const py::object& scenario, const py::dict& axes, const py::dict& zipped, const py::object& where,
                const py::object& progress, const py::dict& flags) {
   look_for_changes();
@@ -215,7 +215,7 @@ py::tuple grid(const py::object& scenario, const py::dict& axes, const py::dict&
   const SweepSpec spec = grid_of(scenario, axes, zipped, where, over);
   constexpr double kMost = 1e7;
   if (spec.grid_points() > kMost)
-    throw ConfigError(Mark{"estimate_grid"}, "more than 10 million points are too many for one call");
+    throw ConfigError(Mark{"estimate_grid"}, "more than 10 million points; that is the limit of one call");
   std::atomic<std::uint64_t> done{0}, all{0};
   const library::Grid found = run_watched(
       progress,
@@ -279,11 +279,11 @@ Held validate(const std::string& data, const std::string& gpu, const std::string
 py::object entry(const std::string& kind, const std::string& name) {
   look_for_changes();
   auto json = nlohmann::ordered_json::parse(reports::catalog_entry_json(kind, name));
-  for (const char* head : {"kind", "schema", "of"}) json.erase(head);  // a scenario takes the dict as it is
+  for (const char* head : {"kind", "schema", "of"}) json.erase(head);  // a scenario accepts the remaining dict
   return object_of(json);
 }
 
-/// Classes of roofcast._errors, made there so that they have docstrings and attributes like any other.
+/// Classes of roofcast._errors, defined there so that they have docstrings and attributes.
 py::object error_class(const char* name) { return py::module_::import("roofcast._errors").attr(name); }
 
 void raise(const ConfigError& error) {
@@ -312,7 +312,7 @@ void translate(std::exception_ptr error) {
 PYBIND11_MODULE(_core, m) {
   using namespace roofcast;
   using namespace roofcast::python;
-  m.doc() = "The compiled half of roofcast; use the functions of roofcast itself.";
+  m.doc() = "The compiled part of roofcast; use the functions of roofcast itself.";
   m.attr("version") = ROOFCAST_VERSION;
   py::register_exception_translator(&translate);
   py::class_<Held>(m, "Answer")

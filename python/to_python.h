@@ -4,8 +4,8 @@
 
 namespace roofcast::python {
 
-/// dict, list, str, bool, int, float, None. What JSON cannot hold (NaN, infinities) is None, as json.loads() of the
-/// text would say.
+/// Returns dict, list, str, bool, int, float or None. What JSON cannot represent (NaN, infinities) becomes None, as in
+/// json.loads() of the text.
 pybind11::object object_of(const nlohmann::ordered_json& json);
 
 }  // namespace roofcast::python

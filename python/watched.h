@@ -1,5 +1,5 @@
 #pragma once
-// Runs a computation beside the interpreter: the GIL is free, progress is told, Ctrl-C stops it.
+// Runs a computation without holding the GIL. Reports progress; Ctrl-C stops it.
 
 #include <chrono>
 #include <condition_variable>
@@ -18,13 +18,13 @@ namespace roofcast::python {
 
 namespace py = pybind11;
 
-/// How far a computation is; `of` 0: not known.
+/// Progress of a computation; `of` 0: unknown.
 struct Done {
   std::uint64_t done = 0, of = 0;
   bool operator==(const Done&) const = default;
 };
 
-/// Calls the caller's progress(done, of) where it has changed; `of` is None where it is not known.
+/// Calls the caller's progress(done, of) whenever it has changed; `of` is None if unknown.
 class Progress {
  public:
   explicit Progress(py::object call) : call_(std::move(call)) {}
@@ -39,8 +39,9 @@ class Progress {
   std::optional<Done> told_;
 };
 
-/// What work() returns or throws. It runs on a thread of its own under a watch. Every 50 ms this thread looks whether a
-/// signal has come and tells progress. A KeyboardInterrupt, and whatever progress raises, stops the work.
+/// Returns or throws what work() returns or throws. work() runs on its own thread under a watch. Every 50 ms this
+/// thread checks for signals and reports progress. A KeyboardInterrupt, or any exception raised by progress, stops the
+/// work.
 template <class Work>
 auto run_watched(const py::object& progress, const std::function<Done(const Watch&)>& how_far, const Work& work) {
   Watch watch;
@@ -53,7 +54,7 @@ auto run_watched(const py::object& progress, const std::function<Done(const Watc
   {
     const py::gil_scoped_release release;
     std::thread worker([&] {
-      const Watched watched(&watch);
+      const WatchScope watched(&watch);
       try {
         result.emplace(work());
       } catch (...) {

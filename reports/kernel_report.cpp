@@ -21,7 +21,7 @@ std::string lenders_of(const Kernel& kernel) {
 }
 
 Json values_of(const Kernel& kernel, const ConstantsBlock& block) {
-  Json out{{"standing", name_of(block.record->standing)},
+  Json out{{"standing", name_of(block.record->provenance)},
            {"source", block.record->source},
            {"rows", block.record->rows},
            {"mape", block.record->mape},
@@ -104,7 +104,7 @@ std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const 
   for (const Dtype dtype : formats) {
     const FitRecord& record = *gpu->efficiency.block(kernel, dtype).record;
     text += fmt::format("{} on {}: {}, {} rows, {:.1f} % off, {:.1f} % unexplained elsewhere. {}\n", name_of(dtype),
-                        gpu->spec.name, name_of(record.standing), record.rows, record.mape * 100,
+                        gpu->spec.name, name_of(record.provenance), record.rows, record.mape * 100,
                         record.discrepancy * 100, record.source);
   }
   if (gpu != nullptr && formats.empty())

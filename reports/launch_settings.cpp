@@ -106,9 +106,10 @@ constexpr std::array kSettings{
     Setting{"kv_tiers", tiers_of},
     Setting{"sampling", [](const EngineSpec& e) { return std::string(e.samples_top_p ? "top_p" : "greedy"); }},
     Setting{"top_p_by", [](const EngineSpec& e) { return std::string(e.sorts_for_top_p ? "sort" : "select"); }},
-    Setting{
-        "moe_kernel",
-        [](const EngineSpec& e) { return std::string(asked_experts_names()[static_cast<std::size_t>(e.moe_kernel)]); }},
+    Setting{"moe_kernel",
+            [](const EngineSpec& e) {
+              return std::string(requested_experts_names()[static_cast<std::size_t>(e.moe_kernel)]);
+            }},
     Setting{"expanded_experts", [](const EngineSpec& e) { return text_of(e.expanded_experts); }},
     Setting{"block_products",
             [](const EngineSpec& e) { return std::string(e.block_products == nullptr ? "deep_gemm" : "flashinfer"); }},

@@ -13,7 +13,7 @@ namespace roofcast::reports {
 namespace {
 
 struct Origin {
-  Standing standing = Standing::kDatasheet;
+  Provenance provenance = Provenance::kDatasheet;
   std::string source = "vendor datasheet";
 };
 
@@ -28,14 +28,14 @@ Origin origin_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return {};
   if (const RooflineBackend* roofline = roofline_of(d); roofline != nullptr) {
     if (roofline->by_hand)
-      return {Standing::kDatasheet, fmt::format("shares of the roofline chosen by hand after {}", roofline->source)};
-    if (!roofline->source.empty()) return {Standing::kMeasured, roofline->source};
-    return {Standing::kDatasheet,
+      return {Provenance::kDatasheet, fmt::format("shares of the roofline chosen by hand after {}", roofline->source)};
+    if (!roofline->source.empty()) return {Provenance::kMeasured, roofline->source};
+    return {Provenance::kDatasheet,
             fmt::format("nothing is measured: {:.0f} % of the datasheet's roofline", 100 * roofline->wide[0].memory)};
   }
   const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, d.efficiency, d.gpu);
-  if (record == nullptr) return {Standing::kDatasheet, "no measurements: priors of the kernel models"};
-  return {record->standing, record->source};
+  if (record == nullptr) return {Provenance::kDatasheet, "no measurements: priors of the kernel models"};
+  return {record->provenance, record->source};
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ std::string engine_name(const EngineSpec& engine) {
 
 nlohmann::ordered_json provenance_json(const Deployment& d) {
   const Origin origin = origin_of(d);
-  nlohmann::ordered_json out{{"parameters", name_of(origin.standing)}, {"source", origin.source}};
+  nlohmann::ordered_json out{{"parameters", name_of(origin.provenance)}, {"source", origin.source}};
   const bool by_kernels = d.fidelity != Fidelity::kIdeal && roofline_of(d) == nullptr;
   if (!d.efficiency.carried_over_from.empty() && by_kernels) {
     out["carried_over_from"] = d.efficiency.carried_over_from;
@@ -73,10 +73,10 @@ std::string provenance_line(const Deployment& d) {
   if (!d.efficiency.carried_over_from.empty() && roofline_of(d) == nullptr) {
     return fmt::format("constants carried over from {} ({}){}", d.efficiency.carried_over_from, origin.source, newer);
   }
-  if (roofline_of(d) != nullptr && origin.standing == Standing::kDatasheet) return origin.source + newer;
+  if (roofline_of(d) != nullptr && origin.provenance == Provenance::kDatasheet) return origin.source + newer;
   if (d.gpu_changed)
     return fmt::format("constants of the listed {}; you changed its figures: {}{}", d.gpu.name, origin.source, newer);
-  return fmt::format("constants {}: {}{}", name_of(origin.standing), origin.source, newer);
+  return fmt::format("constants {}: {}{}", name_of(origin.provenance), origin.source, newer);
 }
 
 nlohmann::ordered_json price_json(const PriceQuote* quote) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures this machine's GPU, fits its constants, holds them against the measurements and draws plots. What was measured
-# is kept whatever happens: the steps behind it are tried all the same, and the next run goes on from there.
+# Measures this machine's GPU, fits its constants, compares them with the measurements and draws plots. Measurements are
+# kept whatever happens: later steps run even if one fails, and the next run continues from the existing data.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 budget=3min out= backend=cuda device=0 gpu= only=
@@ -10,10 +10,10 @@ usage() {
 usage: ./run.sh [--budget 3min] [--out FOLDER] [--gpu NAME|FILE.yaml] [--device N] [--only OP,...] [--backend cuda|cpu]
   --budget   time for measuring: under 2min the coarse grid, under 6min the default one, else the fine one
   --out      FOLDER for measurements.jsonl, gpu.yaml, fit.txt, show.txt, validate.txt, estimate.txt, plots/, log.txt
-             (default: results); a second run into it measures what is missing
-  --gpu      whose datasheet is meant (default: the shipped GPU with these SMs and this memory)
+             (default: results); a second run with it measures the missing points
+  --gpu      GPU whose datasheet applies (default: the shipped GPU with the same SMs and memory)
   --device   N: CUDA device number
-  --only     these operators alone: stream, launch, copy, tensor_rate, gemm, attention_decode, ...
+  --only     measure only these operators: stream, launch, copy, tensor_rate, gemm, attention_decode, ...
 TEXT
 }
 fail() {
@@ -37,7 +37,7 @@ out=$(cd "$out" && pwd)
 log=$out/log.txt
 data=$out/measurements.jsonl
 
-# The program runs with the libraries beside it, whatever the machine has of them; those of CUDA are the machine's.
+# The program uses the libraries beside it, whatever the machine has; only those of CUDA are the machine's.
 cuda_libraries() {
   for folder in /usr/local/cuda/lib64 /usr/local/cuda/lib /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu /usr/lib64; do
     [ -e "$folder/libcublasLt.so.13" ] || [ -e "$folder/libcublasLt.so.12" ] && echo "$folder"
@@ -61,7 +61,7 @@ roofcast() {
 }
 note() { echo "$(date -u +%H:%M:%S) $*" | tee -a "$log" >&2; }
 
-# A step whose answer goes to a file. It says whether it worked, and nothing depends on it.
+# A step whose output goes to a file. It reports failure, but other steps do not depend on it.
 step() {
   file=$out/$1
   shift
@@ -82,7 +82,7 @@ trap 'stopped=1' INT TERM
 note "roofcast $(cat "$here/VERSION" 2>/dev/null), $(uname -sr), budget $budget"
 command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>&1 | tee -a "$log" >&2
 
-# A device that is lost ends a process. The point that lost it is recorded, so the next process passes it over.
+# A lost device ends a process. The point that lost it is recorded, so the next process skips it.
 count() { if [ -f "$data" ]; then wc -l <"$data"; else echo 0; fi; }
 try=0
 while [ "$stopped" = 0 ]; do
@@ -94,7 +94,7 @@ while [ "$stopped" = 0 ]; do
   try=$((try + 1))
   # 3: the device was lost, or there is none
   [ "$status" = 3 ] && [ "$(count)" -gt "$before" ] && [ "$try" -lt 5 ] || break
-  note "the device was lost; going on without the point that lost it"
+  note "the device was lost; continuing without the point that lost it"
 done
 trap - INT TERM
 [ "$status" = 0 ] || failed=1

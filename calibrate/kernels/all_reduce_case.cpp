@@ -1,5 +1,6 @@
-// NCCL's all-reduce over NVLink or PCIe, one process for all GPUs. The calls are captured into one graph that spans the
-// GPUs (NCCL user guide, "Using NCCL with CUDA graphs"), so that the host launches once and its pace is not timed.
+// NCCL's all-reduce over NVLink or PCIe, with one process for all GPUs. The calls are captured into one CUDA graph that
+// spans the GPUs (NCCL user guide, "Using NCCL with CUDA graphs"): the host launches once, so its speed is not
+// measured.
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@
 namespace roofcast::calibrate::cuda {
 namespace {
 
-/// Makes a device current, and gives the former one back.
+/// Makes a device current and restores the previous one.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
@@ -27,7 +28,7 @@ class OnDevice {
   int before_ = 0;
 };
 
-/// What one GPU holds.
+/// The buffers of one GPU.
 struct Rank {
   DeviceMemory in, out;
   std::unique_ptr<Stream> stream;
@@ -55,7 +56,7 @@ class AllReduceCase final : public CudaCase {
       streams_.push_back(*rank.stream);
     }
     bytes_ = Bytes{2.0 * static_cast<double>(count_)};
-    leave_warm();  // the input was written just before, by the product whose sum it is
+    leave_warm();  // the input was just written by the GEMM whose result is reduced
   }
   ~AllReduceCase() override {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -88,8 +89,7 @@ class AllReduceCase final : public CudaCase {
   }
 
  private:
-  /// On the captured stream's behalf: every rank's stream begins after what the stream holds, and the stream goes on
-  /// when all have ended.
+  /// Every rank's stream begins after the work in `stream`, and `stream` continues when all ranks have ended.
   void enqueue(cudaStream_t stream, int) override {
     fork_.record(stream);
     for (const cudaStream_t rank : streams_) fork_.hold_back(rank);

@@ -38,7 +38,7 @@ void prefill_as(cudaStream_t stream, int batch, const kernels::PrefillArgs& args
 
 }  // namespace
 
-/// As many blocks as fill the SMs twice, none with less than 128 tokens, all but the last with a multiple of 64.
+/// Enough splits for two blocks per SM, each with at least 128 tokens; all but the last have a multiple of 64.
 int decode_splits(const DecodeShape& s) {
   const int wanted = (2 * s.sms + s.batch * s.kv_heads - 1) / (s.batch * s.kv_heads);
   const int most = s.context / 128 > 1 ? s.context / 128 : 1;

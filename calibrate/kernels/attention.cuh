@@ -1,8 +1,8 @@
 #pragma once
-// softmax(Q K^T / sqrt(D)) V by tensor instructions that every GPU from sm_80 on has. One warp holds 16 rows of queries
-// and goes over the keys 16 at a time. Sums over k may run in any order if both factors agree on it: so each lane reads
-// 16 contiguous bytes of a row and feeds them to two instructions, and needs no transposition.
-//   q, out   [batch, queries, heads, D] bf16; in decode the sequences' queries may lie further apart
+// softmax(Q K^T / sqrt(D)) V with tensor instructions that all GPUs since sm_80 have. One warp has 16 query rows and
+// loops over the keys 16 at a time. Sums over k may run in any order that both factors share, so each lane reads 16
+// contiguous bytes of a row, feeds them to two instructions, and needs no transposition.
+//   q, out   [batch, queries, heads, D] bf16; in decode the sequences' queries may be further apart
 //   k, v     [batch, tokens, kv_heads, D] bf16
 
 #include "calibrate/kernels/device.cuh"
@@ -10,12 +10,12 @@
 namespace roofcast::calibrate::kernels {
 
 constexpr int kAttentionThreads = 128;
-constexpr int kPrefillTile = 64;  ///< queries of a block, and keys of a step
+constexpr int kPrefillTile = 64;  ///< queries per block, and keys per step
 inline constexpr float kNone = -INFINITY;
 
-/// Running softmax of a warp's 16 rows. Lane 4g + t holds rows g and g + 8; of each half of 64 columns those from
-/// 16 t to 16 t + 15: out[8 half + e][0] is column 16 t + e of row g, [1] column 16 t + 8 + e, [2] and [3] of row g
-/// + 8.
+/// Running softmax of a warp's 16 rows. Lane 4g + t has rows g and g + 8, and of each half of 64 columns those from 16
+/// t to 16 t + 15: out[8 half + e][0] is column 16 t + e of row g, [1] column 16 t + 8 + e; [2] and [3] are the same of
+/// row g + 8.
 template <int D>
 struct Rows {
   float out[D / 8][4];
@@ -36,7 +36,7 @@ struct Rows {
   }
 };
 
-/// Queries as the first factor: words of row g (a null pointer is a row of zeros) and of row g + 8.
+/// Queries as the first factor: words of row g and of row g + 8. A null pointer is a row of zeros.
 template <int D>
 struct Queries {
   uint4 low[D / 32], high[D / 32];
@@ -50,14 +50,14 @@ struct Queries {
   }
 };
 
-/// Element e of two rows of values as one word, the first row's below.
+/// Element e of two rows of values as one word, the first row's in the lower half.
 __device__ __forceinline__ std::uint32_t pair_of(const uint4& first, const uint4& second, int e) {
   const std::uint32_t a = word_of(first, e / 2), b = word_of(second, e / 2);
   return e % 2 == 0 ? (a & 0xFFFFu) | (b << 16) : (a >> 16) | (b & 0xFFFF0000u);
 }
 
-/// Keys 0 ... 15 of a step against the rows; of row g those below visible[0] count, of row g + 8 those below
-/// visible[1]. key(i) and value(i) point at token i; Load reads 16 bytes. `scale` is log2(e) / sqrt(D).
+/// Attends to keys 0 ... 15 of a step. Row g sees those below visible[0], row g + 8 those below visible[1]. key(i) and
+/// value(i) point to token i; Load reads 16 bytes. `scale` is log2(e) / sqrt(D).
 template <int D, class Load, class Key, class Value>
 __device__ __forceinline__ void attend16(const Queries<D>& q, Rows<D>& rows, Load load, Key key, Value value,
                                          const int (&visible)[2], float scale, int g, int t) {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void attend16(const Queries<D>& q, Rows<D>& rows, Loa
     }
     highest = fmaxf(highest, shuffle_xor(highest, 1));
     highest = fmaxf(highest, shuffle_xor(highest, 2));
-    const float from = highest == kNone ? 0.0f : highest;  // nothing seen yet: every weight is 0
+    const float from = highest == kNone ? 0.0f : highest;  // nothing visible so far: every weight is 0
     const float keep = fast_exp2(rows.highest[r] - from);
     float sum = 0.0f;
 #pragma unroll
@@ -131,7 +131,7 @@ struct LoadShared {
 struct DecodeArgs {
   const Bf16 *q, *k, *v;
   Bf16* out;
-  float* partial;  ///< [batch, heads, splits, D + 2] when splits > 1
+  float* partial;  ///< [batch, heads, splits, D + 2] if splits > 1
   int heads, kv_heads, context;
   int query_stride;              ///< elements from one sequence's queries to the next one's: heads D, or more
   int splits, tokens_per_split;  ///< of the context
@@ -141,8 +141,8 @@ struct DecodeArgs {
 template <int D>
 inline constexpr int kDecodeSharedBytes = 4 * 16 * (D + 2) * 4;
 
-/// One token a sequence. Block (split, kv head, sequence): the heads of a group are the rows, at most 16; the four
-/// warps take 16 keys in turn and put their rows together at the end.
+/// One token per sequence. Block (split, kv head, sequence): the rows are the heads of a group, at most 16. The four
+/// warps take 16 keys in turn and combine their results at the end.
 template <int D>
 __global__ void __launch_bounds__(kAttentionThreads) decode_kernel(DecodeArgs args) {
   ROOFCAST_DYNAMIC_SHARED(shared);
@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kAttentionThreads) decode_kernel(DecodeArgs ar
   const Bf16 *const k = args.k + cache, *const v = args.v + cache;
   const int end = min(args.context, (split + 1) * args.tokens_per_split);
   for (int first = split * args.tokens_per_split + 16 * warp; first < end; first += 64) {
-    const int last = end - 1 - first;  // tokens past the end are read as the last one, and masked
+    const int last = end - 1 - first;  // tokens past the end read the last one and are masked
     const int visible[2] = {end - first, end - first};
     attend16<D>(
         queries, rows, LoadGlobal{}, [&](int i) { return k + (first + min(i, last)) * token_stride; },
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(kAttentionThreads) decode_kernel(DecodeArgs ar
   }
 }
 
-/// Puts the splits together: block = (sequence, head), thread = column.
+/// Combines the splits: block = (sequence, head), thread = column.
 template <int D>
 __global__ void __launch_bounds__(D) combine_kernel(const float* partial, Bf16* out, int splits) {
   const std::size_t head = blockIdx.x;
@@ -235,7 +235,7 @@ struct PrefillArgs {
   float scale;
 };
 
-/// Rows of a tile in shared memory, in elements: apart enough that eight lanes hit all 32 banks once.
+/// Row strides of a tile in shared memory, in elements, such that eight lanes use each of the 32 banks once.
 template <int D>
 inline constexpr int kKeyStride = D + 32;
 template <int D>
@@ -245,8 +245,8 @@ inline constexpr int kPrefillStage = kPrefillTile*(kKeyStride<D> + kValueStride<
 template <int D>
 inline constexpr int kPrefillSharedBytes = 2 * kPrefillStage<D> * 2;
 
-/// Whole prompts, causal. Block (tile of 64 queries, head, sequence), the longest rows first; warp w holds queries
-/// 16 w to 16 w + 15. While one tile of keys and values is used the next one is on its way.
+/// Whole prompts, causal. Block (tile of 64 queries, head, sequence), the longest rows first; warp w has queries 16 w
+/// to 16 w + 15. The next tile of keys and values is loaded while one is used.
 template <int D>
 __global__ void __launch_bounds__(kAttentionThreads) prefill_kernel(PrefillArgs args) {
   ROOFCAST_DYNAMIC_SHARED(shared);
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(kAttentionThreads) prefill_kernel(PrefillArgs 
     if (first_row + g + 8 * r >= length) continue;
     Bf16* const out = args.out + query_row(g + 8 * r) + 16 * t;
 #pragma unroll
-    for (int i = 0; i < D / 32; ++i) {  // 8 columns each: of a half first those in [0], then those in [1]
+    for (int i = 0; i < D / 32; ++i) {  // 8 columns each; per half, first those in [0], then those in [1]
       std::uint32_t words[4];
 #pragma unroll
       for (int w = 0; w < 4; ++w) {

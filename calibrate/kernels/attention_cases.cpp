@@ -1,4 +1,4 @@
-// Attention of our own, from caches that rotate so that none is found in L2.
+// Our own attention kernels, with caches that rotate so that none is found in L2.
 
 #include <algorithm>
 
@@ -12,13 +12,13 @@
 namespace roofcast::calibrate::cuda {
 namespace {
 
-/// Element i of the keys or values that one head sees: rows of `width`, one every `stride` elements.
+/// Element i of the keys or values of one head: rows of `width` elements, `stride` elements apart.
 Element strided(std::uint32_t seed, std::uint64_t offset, std::uint64_t width, std::uint64_t stride) {
   return
       [=](std::uint64_t i) { return static_cast<double>(random_unit(seed, offset + i / width * stride + i % width)); };
 }
 
-/// Prompts of `length` tokens, or with `queries` = 1 one token after `length` - 1 others.
+/// Prompts of `length` tokens; with `queries` = 1, one token after `length` - 1 others.
 class AttentionCase final : public CudaCase {
  public:
   AttentionCase(const Context& context, const Point& point, bool prompt)
@@ -54,7 +54,7 @@ class AttentionCase final : public CudaCase {
                tokens = static_cast<std::uint64_t>(shape_.context);
     std::vector<std::uint64_t> places;
     std::vector<double> want;
-    // One row of a long context costs the CPU as much as many of a short one.
+    // One row of a long context costs the CPU as much as many rows of a short one.
     const std::size_t rows = std::clamp<std::size_t>(16384 / tokens, 1, 8) + 1;
     for (const std::uint64_t row : sample_places(query_elements_ / d, rows, 1)) {
       const std::uint64_t query = row / heads, head = row % heads;
@@ -102,7 +102,7 @@ class AttentionCase final : public CudaCase {
 }  // namespace
 
 std::unique_ptr<Case> make_attention_case(const Context& context, const Point& point) {
-  if (point.dtype != "bf16") throw Unsupported("attention of our own is in bf16");
+  if (point.dtype != "bf16") throw Unsupported("our attention kernels support only bf16");
   return std::make_unique<AttentionCase>(context, point, point.op == "attention_prefill");
 }
 

@@ -80,12 +80,12 @@ std::size_t output_bytes(ProductFormat format) { return format == ProductFormat:
 
 namespace {
 
-/// Formats by compute capability, and the alignment of 16 bytes that cuBLASLt asks of a matrix's rows under 16 bits.
+/// Checks the compute capability for the format, and the row alignment of 16 bytes that cuBLASLt needs below 16 bits.
 void require(ProductFormat format, const Context& context, int n, int k) {
   if (format == ProductFormat::kFp8 && context.capability() < 89)
     throw Unsupported("fp8 products need compute capability 8.9");
   if (format == ProductFormat::kFp8Block && context.properties.major != 9)
-    throw Unsupported("cuBLASLt has products in block fp8 for compute capability 9.0 alone");
+    throw Unsupported("cuBLASLt supports block fp8 only on compute capability 9.0");
   if (format == ProductFormat::kNvfp4 && context.properties.major < 10)
     throw Unsupported("nvfp4 products need compute capability 10.0");
   if (input_bytes(format) < 2.0 && (n % 16 != 0 || k % (format == ProductFormat::kNvfp4 ? 32 : 16) != 0))
@@ -123,16 +123,16 @@ void LtProduct::describe(ProductFormat format) {
       lib_->desc_create(&made, integer_ ? CUBLAS_COMPUTE_32I : CUBLAS_COMPUTE_32F, integer_ ? CUDA_R_32I : CUDA_R_32F),
       "describing a product");
   desc_.reset(made);
-  const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;  // the only order for formats under 16 bits
+  const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;  // the only layout for formats below 16 bits
   check(lib_->desc_set(made, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed), "describing a product");
   check(lib_->desc_set(made, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain), "describing a product");
   if (format != ProductFormat::kFp8) return;
-  const std::int8_t fast = 1;  // accumulation, as engines call it
+  const std::int8_t fast = 1;  // fast accumulation, as used by engines
   check(lib_->desc_set(made, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast), "describing a product");
 }
 
-/// Scales of 1: one fp32 a tensor for fp8; for blocks fp32, and for nvfp4 e4m3, whose 1 is 0x38, a scale for 16 of k in
-/// tiles of 128 rows by 4 scales (cuBLAS documentation, "Narrow precision data types usage").
+/// Scales of 1: fp8 has one fp32 scale per tensor, block fp8 fp32 scales, nvfp4 e4m3 scales, whose 1 is 0x38, one per
+/// 16 of k, in tiles of 128 rows by 4 scales (cuBLAS documentation, "Narrow precision data types usage").
 void LtProduct::scale(ProductFormat format, int m, int n, int k) {
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     check(lib_->desc_set(desc_.get(), attribute, &value, sizeof value), "scaling a product");
@@ -185,7 +185,7 @@ void LtProduct::choose() {
   int count = 0;
   const cublasStatus_t status = lib_->heuristic(lib_->handle, desc_.get(), w_.get(), x_.get(), y_.get(), y_.get(), made,
                                                 static_cast<int>(found.size()), found.data(), &count);
-  // The first that can run is what PyTorch and the engines take.
+  // PyTorch and the engines use the first algorithm that can run.
   const auto* const end = found.cbegin() + std::clamp(count, 0, static_cast<int>(found.size()));
   const auto* const first =
       std::find_if(found.cbegin(), end, [](const auto& one) { return one.state == CUBLAS_STATUS_SUCCESS; });

@@ -1,6 +1,6 @@
 #pragma once
-// Matrix products by cuBLASLt, loaded when first used, with the kernel that its heuristic names first: what engines
-// run.
+// GEMMs by cuBLASLt, which is loaded at first use, with the first kernel that its heuristic returns: the one that
+// engines run.
 
 #include <cublasLt.h>
 
@@ -12,7 +12,7 @@
 
 namespace roofcast::calibrate::cuda {
 
-/// The library's functions. Throws Unsupported where it is missing.
+/// The library's functions. Throws Unsupported if the library is missing.
 class CublasLt {
  public:
   CublasLt();
@@ -39,16 +39,16 @@ class CublasLt {
   decltype(&cublasLtDestroy) destroy_ = nullptr;
 };
 
-/// Throws Unsupported, OutOfMemory or Failed, with the step.
+/// Throws Unsupported, OutOfMemory or Failed; the message names the step.
 void check(cublasStatus_t status, const char* what);
 
-/// kFp8Block: a scale for 128 of k of each row of x and for 128 x 128 of w, on Hopper. kNvfp4: a scale for 16 of k, on
-/// Blackwell. Both since cuBLASLt 12.9 and 12.8.
+/// kFp8Block: one scale per 128 of k for each row of x, and per 128 x 128 of w, on Hopper. kNvfp4: one scale per 16 of
+/// k, on Blackwell. Supported since cuBLASLt 12.9 and 12.8.
 enum class ProductFormat { kBf16, kFp16, kFp8, kFp8Block, kNvfp4, kInt8 };
-double input_bytes(ProductFormat format);        ///< of one element of x and w
-std::size_t output_bytes(ProductFormat format);  ///< of y: int32 of int8, 2 of all others
+double input_bytes(ProductFormat format);        ///< per element of x and w
+std::size_t output_bytes(ProductFormat format);  ///< per element of y: int32 for int8, 2 bytes for all others
 
-/// y[m, n] = x[m, k] w[n, k]^T. All row by row, which cuBLAS reads as y^T[n, m] = w^T^T x^T, column by column.
+/// y[m, n] = x[m, k] w[n, k]^T, all row-major. cuBLAS reads this as the column-major y^T[n, m] = w^T^T x^T.
 class LtProduct {
  public:
   LtProduct(std::shared_ptr<const CublasLt> lib, const Context& context, ProductFormat format, int m, int n, int k);
@@ -71,7 +71,7 @@ class LtProduct {
   Desc desc_;
   Layout w_, x_, y_;
   cublasLtMatmulAlgo_t algo_{};
-  DeviceMemory w_scales_, x_scales_;  ///< all 1, so that their order plays no part
+  DeviceMemory w_scales_, x_scales_;  ///< all 1, so that their order does not matter
 };
 
 }  // namespace roofcast::calibrate::cuda

@@ -20,7 +20,7 @@ using namespace cuda;
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-/// A device, or one line that says why there is none.
+/// Throws Unavailable with the reason if there is no usable device.
 void require_device(int device) {
   int count = 0, driver = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -63,7 +63,7 @@ class CudaBackend final : public Backend {
     require_memory();
     try {
       lt_ = std::make_shared<const CublasLt>();
-    } catch (const std::runtime_error& error) {  // its points say so, one by one
+    } catch (const std::runtime_error& error) {  // reported by each of its points
       no_lt_ = error.what();
     }
   }
@@ -89,7 +89,7 @@ class CudaBackend final : public Backend {
     if (point.op == "moe") return make_expert_case(c, point);
     if (point.op == "decode_step") return make_decode_step(c, point, lt_);
     if (point.op == "all_reduce") return make_all_reduce_case(c, point, nccl_);
-    throw Unsupported("no kernel of " + point.op);
+    throw Unsupported("no kernel for " + point.op);
   }
 
  private:
@@ -117,15 +117,15 @@ class CudaBackend final : public Backend {
     context_->flush = DeviceMemory(std::max<std::size_t>(2 * context_->l2_bytes(), 16));
     fill(context_->stream, context_->flush.as<void>(), context_->flush.bytes() / 4, Fill::kWords, 1);
     context_->flush_sums = DeviceMemory(read_sums(kFlushBlocksPerSm * context_->sms()) * sizeof(std::uint32_t));
-    // as PyTorch gives cuBLAS on Hopper (aten/src/ATen/cuda/CublasHandlePool.cpp)
+    // the size that PyTorch gives cuBLAS on Hopper (aten/src/ATen/cuda/CublasHandlePool.cpp)
     context_->workspace = DeviceMemory(std::size_t{32} << 20);
   }
 
   std::unique_ptr<Context> context_;
   std::optional<Nvml> nvml_;
   std::shared_ptr<const CublasLt> lt_;
-  std::string no_lt_;  ///< why it is null
-  NcclGroups nccl_;    ///< joined once: it takes seconds
+  std::string no_lt_;  ///< why cuBLASLt is missing
+  NcclGroups nccl_;    ///< created once, because that takes seconds
   Device device_;
   double free_ = 0;
 };
@@ -135,7 +135,7 @@ class CudaBackend final : public Backend {
 std::unique_ptr<Backend> open_cuda_backend(int device) {
   try {
     return std::make_unique<CudaBackend>(device);
-  } catch (const std::runtime_error& error) {  // of whatever kind: without the device nothing goes on
+  } catch (const std::runtime_error& error) {  // any error: nothing can be measured without the device
     const std::string why = error.what();
     throw Unavailable(why.starts_with("calibrate measure: ") ? why : "calibrate measure: " + why);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The CUDA side, behind plain C++: no CUDA header is needed to use it.
+// The CUDA backend behind a plain C++ interface, without CUDA headers.
 
 #include <memory>
 
@@ -7,7 +7,8 @@
 
 namespace roofcast::calibrate {
 
-/// Throws Unavailable, one line that says what is missing: a build with nvcc, a driver or a newer one, the device.
+/// Throws Unavailable, in one line, if something is missing: a build with nvcc, a driver that is new enough, the
+/// device.
 std::unique_ptr<Backend> open_cuda_backend(int device);
 
 }  // namespace roofcast::calibrate

@@ -54,7 +54,7 @@ std::vector<Seconds> CudaCase::series(int repeats, int count, Seconds call, cons
     graph_.launch(context_.stream);
     events[static_cast<std::size_t>(i) + 1].record(context_.stream);
   }
-  // from the start: a queue that is full has made the host wait already
+  // from the start, because a full queue has already made the host wait
   std::this_thread::sleep_until(begin + std::chrono::duration<double>(0.75 * count * repeats * call.base()));
   meanwhile();
   events.back().wait();

@@ -1,5 +1,5 @@
 #pragma once
-// What all cases on a GPU have in common: a CUDA graph of calls, timed by events, from memory that L2 does not hold.
+// Shared by all cases on a GPU: a CUDA graph of calls, timed by events, with data that are not in L2.
 
 #include <memory>
 #include <string>
@@ -18,19 +18,20 @@ class CudaCase : public Case {
   std::string engine() const override { return "roofcast-" ROOFCAST_VERSION; }
   Flops flops() const override { return flops_; }
   Bytes bytes() const override { return bytes_; }
-  /// A graph of `repeats` calls, slot after slot. Before it L2 is flushed, unless the case is to find it warm, and the
-  /// device is kept busy until all is queued, so that no launch from the host is timed.
+  /// Times a graph of `repeats` calls, slot after slot. Before that, L2 is flushed unless the case is to find it warm,
+  /// and the device is kept busy until everything is queued, so that no host launch is timed.
   Seconds time(int repeats) override;
-  /// `count` such graphs back to back, an event after each.
+  /// `count` such graphs back to back, with an event after each.
   std::vector<Seconds> series(int repeats, int count, Seconds call, const std::function<void()>& meanwhile) override;
 
  protected:
   /// One call on slot `slot`.
   virtual void enqueue(cudaStream_t stream, int slot) = 0;
-  /// Slots of so many bytes, so that a slot has left L2 when its turn comes again: four times L2 in all, at most 300.
+  /// Returns the number of slots of this size such that a slot has left L2 when it is used again: four times L2 in
+  /// total, at most 300.
   int rotate(std::size_t slot_bytes);
   void leave_warm() { cold_ = false; }
-  /// One call on slot 0, to its end.
+  /// Runs one call on slot 0 and waits for it.
   void run_once();
 
   const Context& context_;
@@ -47,13 +48,13 @@ class CudaCase : public Case {
 
 inline constexpr std::uint32_t kSeedX = 101, kSeedW = 102, kSeedV = 103, kSeedScale = 104;
 
-/// Reads twice L2: no line of earlier work is left, and none that is still to be written back.
+/// Reads twice the size of L2, so that L2 has no earlier lines, nor any that must be written back.
 void flush(const Context& context);
 inline constexpr int kFlushBlocksPerSm = 4;
 
-int whole(const Point& point, std::string_view name);  ///< as an int; Unsupported beyond
+int whole(const Point& point, std::string_view name);  ///< as an int; throws Unsupported if out of range
 
-// One function a file: what makes the cases. They throw Unsupported for points that are not theirs.
+// The factory functions of the cases, one per file. They throw Unsupported for points of other cases.
 std::unique_ptr<Case> make_memory_case(const Context& context, const Point& point);       // stream, copy, launch
 std::unique_ptr<Case> make_rate_case(const Context& context, const Point& point);         // tensor_rate
 std::unique_ptr<Case> make_elementwise_case(const Context& context, const Point& point);  // elementwise

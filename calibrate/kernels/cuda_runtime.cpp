@@ -9,8 +9,8 @@ namespace roofcast::calibrate::cuda {
 
 namespace {
 
-/// After these "any further CUDA work will return the same error" (CUDA runtime API, cudaError_t), or there is no
-/// device.
+/// Whether no further CUDA work is possible: after these errors "any further CUDA work will return the same error"
+/// (CUDA runtime API, cudaError_t), or there is no device.
 bool ends_process(cudaError_t status) {
   switch (status) {
     case cudaErrorInitializationError:
@@ -43,7 +43,7 @@ bool ends_process(cudaError_t status) {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  (void)cudaGetLastError();  // a failed allocation is not to be found again by the next call
+  (void)cudaGetLastError();  // clears the error, so that the next call does not report it again
   const std::string text = fmt::format("CUDA: {}: {}", what, cudaGetErrorString(status));
   if (status == cudaErrorMemoryAllocation) throw OutOfMemory(text);
   if (ends_process(status)) throw Unavailable(text);
@@ -72,7 +72,7 @@ Seconds Event::since(const Event& start) const {
 void Graph::finish(cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(stream, &graph), "ending a graph");
-  if (!graph) throw Failed("CUDA: ending a graph: it is empty");
+  if (!graph) throw Failed("CUDA: ending a graph: the graph is empty");
   const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
   (void)cudaGraphDestroy(graph);
   if (status != cudaSuccess) executable_ = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// The CUDA runtime with errors as exceptions and memory that frees itself. Seen by this folder alone.
+// The CUDA runtime with exceptions for errors and memory that frees itself. Used only in this folder.
 
 #include <cuda_runtime_api.h>
 
@@ -13,8 +13,8 @@
 
 namespace roofcast::calibrate::cuda {
 
-/// Throws OutOfMemory for a failed allocation, Unavailable where the device is of no further use to this process, else
-/// Failed: "CUDA: what: why".
+/// Throws OutOfMemory for a failed allocation, Unavailable if this process can no longer use the device, else Failed:
+/// "CUDA: what: why".
 void check(cudaError_t status, const char* what);
 
 class DeviceMemory {
@@ -72,7 +72,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// Work captured from a stream, launched as one.
+/// Work captured from a stream and launched as one graph.
 class Graph {
  public:
   Graph() = default;
@@ -103,21 +103,21 @@ class Graph {
   cudaGraphExec_t executable_ = nullptr;
 };
 
-/// What every case of one device shares.
+/// Shared by all cases on one device.
 struct Context {
   int device = 0;
   cudaDeviceProp properties{};
   Stream stream;
   Event start, stop;
-  DeviceMemory flush;       ///< twice L2: reading it drives everything else out, written back before
-  DeviceMemory flush_sums;  ///< what that read puts out
-  DeviceMemory workspace;   ///< of library kernels, 32 MiB
+  DeviceMemory flush;       ///< twice the size of L2: reading it evicts everything else
+  DeviceMemory flush_sums;  ///< the result of that read
+  DeviceMemory workspace;   ///< for library kernels, 32 MiB
   int sms() const { return properties.multiProcessorCount; }
   std::size_t l2_bytes() const { return static_cast<std::size_t>(properties.l2CacheSize); }
   int capability() const { return 10 * properties.major + properties.minor; }  ///< 90
 };
 
-/// Values on the device as doubles, one copy each.
+/// Values on the device as doubles, copied one by one.
 std::vector<double> fetch_bf16(const std::uint16_t* from, const std::vector<std::uint64_t>& places);
 template <class T>
 std::vector<double> fetch(const T* from, const std::vector<std::uint64_t>& places) {
@@ -131,7 +131,7 @@ std::vector<double> fetch(const T* from, const std::vector<std::uint64_t>& place
 }
 
 void upload(DeviceMemory& to, const void* from, std::size_t bytes);
-/// Every byte 0xFF: NaN in any float format.
+/// Sets every byte to 0xFF: NaN in any float format.
 void poison(const DeviceMemory& memory);
 
 inline std::int64_t round_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }

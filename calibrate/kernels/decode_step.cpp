@@ -1,7 +1,7 @@
-// One decode step of a model shaped as Llama-3.1-8B (meta-llama/Llama-3.1-8B, config.json), random weights, as one CUDA
-// graph: what an engine's step costs the GPU, to hold `roofcast estimate` against. cuBLASLt products, our attention and
-// our kernels between them. Left out, being small: embedding look-up, residual additions (engines fuse them into the
-// norm), appending the new key and value, sampling.
+// One decode step of a model shaped like Llama-3.1-8B (meta-llama/Llama-3.1-8B, config.json) with random weights, as
+// one CUDA graph. It shows the GPU time of an engine's step, to compare with `roofcast estimate`. It has cuBLASLt
+// GEMMs, our attention, and our kernels between them. Small parts are left out: embedding look-up, residual additions
+// (engines fuse them into the norm), appending the new key and value, sampling.
 
 #include <array>
 
@@ -18,8 +18,8 @@ namespace {
 constexpr int kLayers = 32, kHidden = 4096, kInter = 14336, kHeads = 32, kKvHeads = 8, kHeadDim = 128,
               kVocabulary = 128256;
 constexpr int kQkv = (kHeads + 2 * kKvHeads) * kHeadDim;
-/// Layers with memory of their own; the 32 take them in turn. Eight layers' weights are 3.5 GB: no L2 holds what comes
-/// again after them.
+/// Layers with their own memory, used in turn by the 32 layers. The weights of eight layers are 3.5 GB, so none is in
+/// L2 when it is used again.
 constexpr int kDistinct = 8;
 constexpr float kEpsilon = 1e-5f;
 
@@ -41,14 +41,14 @@ class DecodeStep final : public CudaCase {
         head_(lib, context, ProductFormat::kBf16, batch_, kVocabulary, kHidden) {
     allocate();
     count();
-    leave_warm();  // gigabytes of weights flush L2 themselves
+    leave_warm();  // gigabytes of weights flush L2
   }
   std::string kernel() const override {
-    return fmt::format("{} of {} layers with weights of their own", kDistinct, kLayers);
+    return fmt::format("{} of {} layers with their own weights", kDistinct, kLayers);
   }
 
-  /// Each kernel is checked as a point of its own. Here: every logit is a number, and sampled ones are the product of
-  /// the last hidden state, as the device has it, and the head.
+  /// Each kernel is checked as a point of its own. Here, every logit must be a number, and sampled logits must be the
+  /// product of the head and the last hidden state on the device.
   std::string check() override {
     for (const DeviceMemory* memory : {&hidden_, &normed_, &qkv_out_, &turned_, &attended_, &wide_, &inner_, &logits_})
       poison(*memory);
@@ -97,7 +97,7 @@ class DecodeStep final : public CudaCase {
     head_weights_ = random(context_, std::size_t{kVocabulary} * kHidden, kSeedV);
     start_ = random(context_, rows * kHidden, kSeedX);
     hidden_ = random(context_, rows * kHidden, kSeedX);
-    std::vector<float> table;  // cosine and sine: no turn, which costs as much as any other
+    std::vector<float> table;  // cosine and sine of a zero rotation, which costs as much as any other
     for (std::size_t row = 0; row < rows; ++row) {
       table.insert(table.end(), kHeadDim / 2, 1.0f);
       table.insert(table.end(), kHeadDim / 2, 0.0f);

@@ -1,4 +1,4 @@
-// Matrix units alone, and the kernels between the products of a layer.
+// The matrix units alone, and the kernels between the GEMMs of a layer.
 
 #include <algorithm>
 #include <array>
@@ -20,10 +20,10 @@ RateFormat rate_format(const std::string& dtype) {
   if (dtype == "fp16") return RateFormat::kFp16;
   if (dtype == "fp8") return RateFormat::kFp8;
   if (dtype == "int8") return RateFormat::kInt8;
-  throw Unsupported("no matrix loop for " + dtype);
+  throw Unsupported("no tensor-rate loop for " + dtype);
 }
 
-/// Rows of 32 bytes of one format, as words for the device and as values for the reference.
+/// Rows of 32 bytes in one format, as words for the device and as values for the reference.
 struct Rows32 {
   std::vector<std::uint32_t> words;
   std::vector<std::vector<double>> values;  ///< [row][k]
@@ -43,7 +43,7 @@ Rows32 random_rows(RateFormat format, std::size_t rows, std::uint32_t seed) {
       value = static_cast<double>(e4m3_value(random_e4m3(seed, i)));
     } else {
       value /= 128.0;
-      // fp16 of n / 128: the exponent moves from bias 127 to 15, the mantissa loses zeros.
+      // fp16 of n / 128: the exponent bias changes from 127 to 15, the mantissa loses only zeros.
       const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
       const std::uint32_t half = (single & 0x7FFFFFFFu) == 0 ? 0 : ((single >> 13) & 0x3FFFFu) - ((127u - 15u) << 10);
       bits = format == RateFormat::kBf16 ? single >> 16 : ((single >> 16) & 0x8000u) | (half & 0x7FFFu);
@@ -73,7 +73,7 @@ class RateCase final : public CudaCase {
     leave_warm();
   }
   std::string kernel() const override { return run_.wgmma ? "wgmma m64n128" : "mma m16n8"; }
-  /// Two rounds: d is twice the sum of a b^T over the instructions of one.
+  /// Two rounds: d is twice the sum of a b^T over the instructions of one round.
   std::string check() override {
     poison(d_);
     RateRun few = run_;
@@ -114,7 +114,7 @@ class RateCase final : public CudaCase {
 constexpr float kEpsilon = 1e-5f;
 constexpr double kRopeBase = 500000.0;
 
-/// As between products: the input was written just before, so it is left where it is.
+/// As between GEMMs: the input was just written and stays in L2.
 class ElementwiseCase final : public CudaCase {
  public:
   ElementwiseCase(const Context& context, const Point& point)
@@ -139,7 +139,7 @@ class ElementwiseCase final : public CudaCase {
     bytes_ = Bytes{bytes};
     leave_warm();
   }
-  std::string kernel() const override { return operation_ + ", a block a token"; }
+  std::string kernel() const override { return operation_ + ", one block per token"; }
   std::string check() override {
     poison(out_);
     poison(scale_);
@@ -152,7 +152,7 @@ class ElementwiseCase final : public CudaCase {
   }
 
  private:
-  /// Cosines and sines of every row's position, [row][2][64]; returns its bytes.
+  /// Cosines and sines of every row's position, [row][2][64]; returns their size in bytes.
   double make_table() {
     std::vector<float> table;
     for (int row = 0; row < rows_; ++row) {

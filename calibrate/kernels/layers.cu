@@ -1,4 +1,4 @@
-// Fills, streams and the kernels between the products of a layer.
+// Fills, streams, and the kernels between the GEMMs of a layer.
 
 #include "calibrate/kernels/cuda_runtime.h"
 #include "calibrate/kernels/launchers.h"

@@ -1,5 +1,5 @@
 #pragma once
-// A shared library that is looked for when it is first needed, so that nothing depends on it before.
+// A shared library that is loaded when it is first needed, so that nothing depends on it earlier.
 
 #include <string>
 #include <vector>
@@ -8,10 +8,11 @@ namespace roofcast::calibrate::cuda {
 
 class Library {
  public:
-  /// The first of `names` that loads, as the loader finds it or in the toolkit's folder. Else everything is missing.
+  /// Loads the first of `names` that can be loaded, by the loader's rules or from the toolkit's folder. If none can,
+  /// all functions are missing.
   explicit Library(const std::vector<std::string>& names);
   bool loaded() const { return handle_ != nullptr; }
-  /// Null when the library or the function is missing.
+  /// Null if the library or the function is missing.
   void* find(const char* function) const;
   template <class Function>
   void find(const char* name, Function*& into) const {
@@ -19,7 +20,7 @@ class Library {
   }
 
  private:
-  void* handle_ = nullptr;  ///< never closed: libraries of CUDA do not survive it
+  void* handle_ = nullptr;  ///< never closed: CUDA libraries cannot be unloaded safely
 };
 
 }  // namespace roofcast::calibrate::cuda

@@ -1,4 +1,4 @@
-// Streams, copies over PCIe, launches.
+// Streams, copies over PCIe, and launches.
 
 #include <algorithm>
 #include <chrono>
@@ -19,7 +19,7 @@ Seconds host_now() {
   return Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count()};
 }
 
-/// Reads, writes or copies. What fits half of L2 stays there: its bandwidth is what is asked for.
+/// Reads, writes or copies. Data of up to half of L2 stay there, to measure its bandwidth.
 class StreamCase final : public CudaCase {
  public:
   StreamCase(const Context& context, const Point& point)
@@ -44,7 +44,7 @@ class StreamCase final : public CudaCase {
     bytes_ = Bytes{set * rounds_};
   }
   std::string kernel() const override {
-    return fmt::format("{} blocks of 512 threads, 16 bytes an access, {} rounds a launch", blocks_, rounds_);
+    return fmt::format("{} blocks of 512 threads, 16 bytes per access, {} rounds per launch", blocks_, rounds_);
   }
   std::string check() override {
     poison(sums_);
@@ -64,7 +64,7 @@ class StreamCase final : public CudaCase {
  private:
   static constexpr std::uint32_t kPattern = 0xC0FFEEu;
 
-  /// The first 4 MiB: the whole would take the CPU too long.
+  /// Checks the first 4 MiB, because all of it would take the CPU too long.
   std::string check_read() {
     const std::size_t part = std::min<std::size_t>(size_, 4 << 20);
     read(context_.stream, blocks_, in_.as<void>(), part, sums_.as<std::uint32_t>(), 3);
@@ -88,7 +88,7 @@ class StreamCase final : public CudaCase {
   DeviceMemory sums_, in_, out_;
 };
 
-/// cudaMemcpyAsync between the host and the device, on the host's clock.
+/// cudaMemcpyAsync between host and device, timed by the host's clock.
 class CopyCase final : public CudaCase {
  public:
   CopyCase(const Context& context, const Point& point)
@@ -112,7 +112,7 @@ class CopyCase final : public CudaCase {
     cuda::check(cudaMemcpy(device_.as<void>(), host(), size_, cudaMemcpyHostToDevice), "copying");
     std::memset(host(), 0, size_);
     cuda::check(cudaMemcpy(host(), device_.as<void>(), size_, cudaMemcpyDeviceToHost), "copying");
-    return std::memcmp(host(), want.data(), size_) == 0 ? "" : "the copy came back changed";
+    return std::memcmp(host(), want.data(), size_) == 0 ? "" : "the copied data differ";
   }
   Seconds time(int repeats) override {
     const Seconds start = host_now();
@@ -139,7 +139,7 @@ class CopyCase final : public CudaCase {
   void* locked_ = nullptr;
 };
 
-/// An empty kernel: from the host one by one, as a graph of one, and as a node among others in a graph.
+/// An empty kernel: launched from the host one by one, as a graph of one node, and as one of many nodes in a graph.
 class LaunchCase final : public CudaCase {
  public:
   LaunchCase(const Context& context, const Point& point) : CudaCase(context), kind_(point.word("kind")) {

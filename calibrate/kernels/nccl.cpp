@@ -24,8 +24,8 @@ Nccl::Nccl(int gpus) : library_({"libnccl.so.2"}), ranks_(static_cast<std::size_
   std::vector<int> devices(ranks_.size());
   std::iota(devices.begin(), devices.end(), 0);
   const int joined = init_all_(ranks_.data(), gpus, devices.data());
-  if (joined != 0) ranks_.assign(ranks_.size(), nullptr);  // nothing to leave again
-  check(joined, "joining the GPUs");
+  if (joined != 0) ranks_.assign(ranks_.size(), nullptr);  // nothing to destroy
+  check(joined, "creating the communicators");
 }
 
 Nccl::~Nccl() {
@@ -48,7 +48,7 @@ void Nccl::all_reduce(const std::vector<const void*>& in, const std::vector<void
   int result = 0;
   for (std::size_t i = 0; i < ranks_.size() && result == 0; ++i)
     result = all_reduce_(in[i], out[i], count, kBfloat16, kSum, ranks_[i], streams[i]);
-  const int ended = group_end_();  // a group that was begun is ended, whatever came between
+  const int ended = group_end_();  // a group must be ended even after an error
   check(result, "all-reduce");
   check(ended, "ending a group");
 }

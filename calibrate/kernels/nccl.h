@@ -1,6 +1,6 @@
 #pragma once
-// NCCL's all-reduce among the GPUs of one process. Its few functions are declared here, for its header does not come
-// with every toolkit (NCCL API reference, version 2).
+// NCCL's all-reduce between the GPUs of one process. The functions that it needs are declared here, because not every
+// toolkit has NCCL's header (NCCL API reference, version 2).
 
 #include <cuda_runtime_api.h>
 
@@ -16,14 +16,15 @@ namespace roofcast::calibrate::cuda {
 
 class Nccl {
  public:
-  /// Joins devices 0 ... gpus - 1. Throws Unsupported where the library is missing, Failed where it refuses.
+  /// Creates communicators for devices 0 ... gpus - 1. Throws Unsupported if the library is missing, Failed if it
+  /// reports an error.
   explicit Nccl(int gpus);
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
   ~Nccl();
 
   std::string version() const;  ///< "2.28.9"
-  /// The sum of `count` bf16 of every rank, to every rank; one entry a rank.
+  /// Sums `count` bf16 elements over all ranks; one entry per rank in each argument.
   void all_reduce(const std::vector<const void*>& in, const std::vector<void*>& out, std::size_t count,
                   const std::vector<cudaStream_t>& streams) const;
 
@@ -42,7 +43,7 @@ class Nccl {
   int (*all_reduce_)(const void*, void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
 };
 
-/// Communicators by their number of GPUs, each made when it is first asked for and kept.
+/// Communicators by number of GPUs, created at first use and kept.
 class NcclGroups {
  public:
   std::shared_ptr<const Nccl> of(int gpus) {

@@ -1,4 +1,4 @@
-// Stands in where nvcc was not found.
+// The stub for builds without nvcc.
 #include "calibrate/kernels/cuda_backend.h"
 
 #include "base/error.h"

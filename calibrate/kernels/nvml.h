@@ -1,6 +1,6 @@
 #pragma once
-// Clocks, temperature and throttling from NVIDIA's management library, which comes with the driver. Its few functions
-// are declared here: the header does not come with every toolkit.
+// Clocks, temperature and throttling from NVIDIA's management library, which is part of the driver. The functions that
+// it needs are declared here, because not every toolkit has the header.
 
 #include <string>
 
@@ -11,10 +11,10 @@ namespace roofcast::calibrate::cuda {
 
 class Nvml {
  public:
-  /// Watches the GPU at this PCI bus id. Where the library is missing or refuses, everything reads as unknown.
+  /// Reads the GPU at this PCI bus id. If the library is missing or fails, all values are unknown.
   explicit Nvml(const std::string& pci_bus_id);
   DeviceState state() const;
-  bool throttled() const;  ///< alone: reading the power takes long
+  bool throttled() const;  ///< a separate call, because reading the power is slow
   bool sees_throttling() const { return reasons_ != nullptr; }
   std::string driver_version() const;
 

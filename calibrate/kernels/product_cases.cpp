@@ -1,5 +1,5 @@
-// Products: by cuBLASLt, by our own kernels for few rows, and grouped by expert. Weights rotate, because a layer never
-// finds its own in L2. Activations stay, because the previous kernel has just written them.
+// GEMMs by cuBLASLt, by our own kernels for few rows, and grouped by expert. Weights rotate, because a layer never
+// finds its own in L2. Activations do not, because the previous kernel has just written them.
 
 #include <algorithm>
 #include <numeric>
@@ -21,7 +21,7 @@ ProductFormat format_of(const std::string& dtype) {
   if (dtype == "fp8_block") return ProductFormat::kFp8Block;
   if (dtype == "nvfp4") return ProductFormat::kNvfp4;
   if (dtype == "int8") return ProductFormat::kInt8;
-  throw Unsupported("no product in " + dtype);
+  throw Unsupported("no GEMM in " + dtype);
 }
 
 Fill fill_of(ProductFormat format) {
@@ -34,7 +34,7 @@ Fill fill_of(ProductFormat format) {
     case ProductFormat::kFp8Block:
       return Fill::kE4m3;
     case ProductFormat::kNvfp4:
-      return Fill::kWords;  // eight codes a word, each a number
+      return Fill::kWords;  // eight codes per word, each a number
     case ProductFormat::kInt8:
       return Fill::kInt8;
   }
@@ -54,7 +54,7 @@ Element element_of(ProductFormat format, std::uint32_t seed, std::uint64_t offse
   return [=](std::uint64_t i) { return static_cast<double>(random_unit(seed, offset + i)); };
 }
 
-/// y[m, n] = x[m, k] w[n, k]^T, 64 of its elements checked.
+/// y[m, n] = x[m, k] w[n, k]^T; 64 of its elements are checked.
 class ProductCase : public CudaCase {
  public:
   ProductCase(const Context& context, const Point& point, ProductFormat format, double weight_bits)
@@ -80,7 +80,7 @@ class ProductCase : public CudaCase {
     const auto n = static_cast<std::uint64_t>(n_), k = static_cast<std::uint64_t>(k_);
     for (const std::uint64_t i : places)
       want.push_back(reference_dot(k, element_of(format_, kSeedX, i / n * k), weight(i % n * k)));
-    // some GPUs add fp8 products in about 14 bits: engines ask for this fast accumulation
+    // some GPUs accumulate fp8 in about 14 bits: the fast accumulation that engines use
     const bool fp8 = format_ == ProductFormat::kFp8 || format_ == ProductFormat::kFp8Block;
     const double relative = fp8 ? 0.03 : format_ == ProductFormat::kInt8 ? 1e-9 : 0.003;
     return differs(read_output(places), want, relative, format_ == ProductFormat::kInt8 ? 40 : 7);
@@ -93,11 +93,11 @@ class ProductCase : public CudaCase {
   static std::size_t bytes_of(ProductFormat format, std::size_t elements) {
     return static_cast<std::size_t>(static_cast<double>(elements) * input_bytes(format));
   }
-  /// The unit that fill() counts: words of eight elements for nvfp4.
+  /// The number of units that fill() writes: words of eight elements for nvfp4.
   static std::size_t filled(ProductFormat format, std::size_t elements) {
     return format == ProductFormat::kNvfp4 ? elements / 8 : elements;
   }
-  /// A weight of slot 0 by its position.
+  /// A weight of slot 0, by its position.
   virtual Element weight(std::uint64_t offset) const { return element_of(format_, kSeedW, offset); }
   std::vector<double> read_output(const std::vector<std::uint64_t>& places) const {
     if (format_ == ProductFormat::kInt8) return fetch(y_.as<std::int32_t>(), places);
@@ -134,7 +134,7 @@ class LtCase final : public ProductCase {
 
 void require_few_rows(const Point& point) {
   if (point.number("m") > 16 || point.number("n") % 16 != 0 || point.number("k") % 128 != 0)
-    throw Unsupported("our kernel takes up to 16 rows, n by 16 and k by 128");
+    throw Unsupported("our kernel supports up to 16 rows, n a multiple of 16 and k a multiple of 128");
 }
 
 class SkinnyCase final : public ProductCase {
@@ -144,7 +144,7 @@ class SkinnyCase final : public ProductCase {
     fill(context_.stream, w_.as<void>(), slots_ * elements(n_, k_), Fill::kBf16, kSeedW);
     context_.stream.wait();
   }
-  std::string kernel() const override { return "16 weight rows a block"; }
+  std::string kernel() const override { return "16 weight rows per block"; }
 
  private:
   void enqueue(cudaStream_t stream, int slot) override {
@@ -152,7 +152,7 @@ class SkinnyCase final : public ProductCase {
   }
 };
 
-/// 4-bit weights, packed as random_data.h says, with one bf16 scale per 128 weights.
+/// 4-bit weights, packed as in random_data.h, with one bf16 scale per 128 weights.
 class Int4Case final : public ProductCase {
  public:
   Int4Case(const Context& context, const Point& point) : ProductCase(context, point, ProductFormat::kBf16, 4) {
@@ -164,7 +164,7 @@ class Int4Case final : public ProductCase {
     context_.stream.wait();
     bytes_ += Bytes{static_cast<double>(scale_.bytes())};
   }
-  std::string kernel() const override { return "dequantizing, 16 weight rows a block"; }
+  std::string kernel() const override { return "dequantizing, 16 weight rows per block"; }
 
  private:
   Element weight(std::uint64_t offset) const override {
@@ -181,7 +181,7 @@ class Int4Case final : public ProductCase {
   DeviceMemory scale_;
 };
 
-/// gate+up, activation and down of routed experts. Tokens are spread evenly and sorted by expert beforehand.
+/// gate+up, activation and down of routed experts. Tokens are spread evenly and already sorted by expert.
 class ExpertCase final : public CudaCase {
  public:
   ExpertCase(const Context& context, const Point& point)
@@ -209,7 +209,7 @@ class ExpertCase final : public CudaCase {
                    static_cast<double>(x_.bytes() + 2 * gate_up_.bytes() + 2 * inner_.bytes() + y_.bytes())};
   }
   std::string kernel() const override { return "grouped tiles of 64 x 128, mma"; }
-  /// Checks the first product on x, and the second one on its input as the device rounded it.
+  /// Checks the first GEMM on x, and the second on its input as rounded by the device.
   std::string check() override {
     for (const DeviceMemory* memory : {&gate_up_, &inner_, &y_}) poison(*memory);
     run_once();
@@ -265,7 +265,7 @@ class ExpertCase final : public CudaCase {
     return differs(fetch_bf16(y.as<std::uint16_t>(), places), want, 0.003, 7);
   }
   void enqueue(cudaStream_t stream, int slot) override {
-    const std::size_t matrix = size(experts_) * size(hidden_) * size(inter_) * 2;  // bytes of down, half of gate and up
+    const std::size_t matrix = size(experts_) * size(hidden_) * size(inter_) * 2;  // bytes of down; half of gate and up
     const int* const tiles = tiles_.as<int>();
     expert_product(stream, x_.as<Bf16>(), up_.as<Bf16>(size(slot) * 2 * matrix), gate_up_.as<Bf16>(), tiles,
                    tile_count_, 2 * inter_, hidden_);
@@ -276,7 +276,7 @@ class ExpertCase final : public CudaCase {
 
   int hidden_, inter_, experts_, rows_, touched_ = 0, tile_count_ = 0;
   std::size_t slots_ = 1;
-  std::vector<int> expert_of_;  ///< of a row
+  std::vector<int> expert_of_;  ///< by row
   DeviceMemory tiles_, up_, down_, x_, gate_up_, inner_, y_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// y[m, n] = x[m, k] w[n, k]^T for few rows, and for experts that each have rows of their own. As in attention.cuh, a
-// lane reads 16 contiguous bytes of a row and feeds them to two instructions: both factors agree on the order of k.
+// y[m, n] = x[m, k] w[n, k]^T for few rows, and for experts that each have their own rows. As in attention.cuh, a lane
+// reads 16 contiguous bytes of a row and feeds them to two instructions; both factors share the order of k.
 //   x [m, k] bf16, w [n, k] bf16 or packed 4-bit, y [m, n] bf16
 
 #include "calibrate/kernels/device.cuh"
@@ -8,15 +8,15 @@
 namespace roofcast::calibrate::kernels {
 
 constexpr int kSkinnyThreads = 128;
-constexpr int kSkinnyRows = 16;   ///< weight rows of a block
-constexpr int kSkinnyStep = 128;  ///< k a warp takes at a time, and weights that share a scale
+constexpr int kSkinnyRows = 16;   ///< weight rows per block
+constexpr int kSkinnyStep = 128;  ///< k per warp and step, and weights per scale
 
-/// Shared memory in which the four warps add up: [4][16][8 N] floats.
+/// Shared memory in which the four warps accumulate: [4][16][8 N] floats.
 template <int N>
 inline constexpr int kSkinnySharedBytes = 4 * kSkinnyRows * 8 * N * 4;
 
-/// Adds the warps' parts of 16 weight rows times 8 N tokens, and writes y. Lane 4g + t holds rows g (sum[.][0], [1])
-/// and g + 8 ([2], [3]) for tokens 2t and 2t + 1 of each 8.
+/// Adds the warps' parts of 16 weight rows x 8 N tokens and writes y. Lane 4g + t has rows g (sum[.][0], [1]) and g + 8
+/// ([2], [3]) for tokens 2t and 2t + 1 of each 8.
 template <int N>
 __device__ __forceinline__ void add_warps(float* parts, const float (&sum)[N][4], Bf16* y, int m, int n, int row0) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4,
@@ -37,7 +37,7 @@ __device__ __forceinline__ void add_warps(float* parts, const float (&sum)[N][4]
   }
 }
 
-/// Up to 8 N tokens. Block = 16 weight rows, whose k the four warps share. n a multiple of 16, k of 128.
+/// Up to 8 N tokens. A block has 16 weight rows, whose k the four warps share. n must be a multiple of 16, k of 128.
 template <int N>
 __global__ void __launch_bounds__(kSkinnyThreads)
     skinny_kernel(const Bf16* x, const Bf16* w, Bf16* y, int m, int n, int k) {
@@ -71,8 +71,8 @@ __global__ void __launch_bounds__(kSkinnyThreads)
   add_warps<N>(reinterpret_cast<float*>(shared), sum, y, m, n, row0);
 }
 
-/// Pair j (elements 2j, 2j + 1) of a word as two bf16 in -8 ... 7: nibbles j and j + 4, as nibble_place in
-/// random_data.h has them. A bf16 0x4300 + v is 128 + v.
+/// Pair j (elements 2j, 2j + 1) of a word as two bf16 in -8 ... 7: nibbles j and j + 4, in the order of nibble_place in
+/// random_data.h. The bf16 0x4300 + v is 128 + v.
 __device__ __forceinline__ std::uint32_t unpack_pair(std::uint32_t word, int j) {
   return add_bf16x2(((word >> (4 * j)) & 0x000F000Fu) | 0x43004300u, 0xC308C308u);  // - 136
 }
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kSkinnyThreads)
     const float scale_high = low_float(scale[static_cast<std::size_t>(row0 + g + 8) * steps + step]);
     float part[N][4] = {};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {  // 8 weights of each row: elements k0 + 32 t + 8 i and on
+    for (int i = 0; i < 4; ++i) {  // 8 weights of each row, from element k0 + 32 t + 8 i on
       const std::uint32_t p = word_of(a, i), q = word_of(b, i);
       const std::uint32_t p0 = unpack_pair(p, 0), p1 = unpack_pair(p, 1), p2 = unpack_pair(p, 2),
                           p3 = unpack_pair(p, 3);
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kSkinnyThreads)
   add_warps<N>(reinterpret_cast<float*>(shared), sum, y, m, n, row0);
 }
 
-/// Rows of one expert that a block computes.
+/// The rows of one expert that a block computes.
 struct ExpertTile {
   int expert, row, rows;
 };
@@ -133,8 +133,8 @@ constexpr int kExpertStage = (kExpertRows + kExpertColumns) * kExpertStep;  ///<
 constexpr int kExpertSharedBytes = kExpertStages * kExpertStage * 2;
 
 /// y[row, n] = x[row, k] w[expert][n, k]^T for rows sorted by expert. Block (n / 128, tile) computes at most 64 rows of
-/// one expert; its 8 warps 32 x 32 each. n a multiple of 128, k of 32. Rows of 64 bytes fill the banks evenly as they
-/// are. Three steps of k are on their way while one is used.
+/// one expert; each of its 8 warps computes 32 x 32. n must be a multiple of 128, k of 32. Rows of 64 bytes use all
+/// banks evenly without padding. Three steps of k are loaded while one is used.
 __global__ void __launch_bounds__(kExpertThreads)
     expert_kernel(const Bf16* x, const Bf16* w, Bf16* y, const ExpertTile* tiles, int n, int k) {
   ROOFCAST_DYNAMIC_SHARED(shared);
@@ -155,14 +155,14 @@ __global__ void __launch_bounds__(kExpertThreads)
         copy_async(to + 8 * i, from + step * kExpertStep + column);
       }
     }
-    copy_commit();  // empty at the end: the count of groups stays the same
+    copy_commit();  // empty at the end, to keep the number of groups constant
   };
   const int row0 = 32 * (warp / 4), col0 = 32 * (warp % 4);
   float sum[2][4][4] = {};
   for (int i = 0; i < kExpertStages - 1; ++i) copy_step(i);
   for (int step = 0; step < steps; ++step) {
     copy_wait<kExpertStages - 2>();
-    block_sync();  // the step is there for all, and nobody reads the one that is overwritten next
+    block_sync();  // all threads see the step, and none reads the buffer that is overwritten next
     copy_step(step + kExpertStages - 1);
     const Bf16* const a = stages + (step % kExpertStages) * kExpertStage;
     const Bf16* const b = a + kExpertRows * kExpertStep;

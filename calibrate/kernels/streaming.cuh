@@ -1,18 +1,18 @@
 #pragma once
-// Kernels that stream: plain reads, writes and copies, and what stands between the products of a layer.
+// Streaming kernels: plain reads, writes and copies, and the kernels between the GEMMs of a layer.
 
 #include "calibrate/kernels/device.cuh"
 
 namespace roofcast::calibrate::kernels {
 
 constexpr int kStreamThreads = 512;
-constexpr int kStreamUnroll = 8;  ///< 16-byte loads that a thread has in flight
+constexpr int kStreamUnroll = 8;  ///< 16-byte loads in flight per thread
 
 __device__ __forceinline__ uint4 xor_of(const uint4& a, const uint4& b) {
   return {a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w};
 }
 
-/// Is every word of a block's eight loads there, or must each be asked?
+/// Whether all of a block's eight loads are in range, or each must be checked.
 struct Whole {
   static constexpr bool kIs = true;
 };
@@ -20,7 +20,7 @@ struct CutOff {
   static constexpr bool kIs = false;
 };
 
-/// The loop of all three: block by block over `count` words of 16 bytes, eight a thread.
+/// The loop of all three: blocks loop over `count` words of 16 bytes, eight per thread.
 template <class Body>
 __device__ __forceinline__ void stream_over(std::size_t count, Body body) {
   const std::size_t block = static_cast<std::size_t>(kStreamThreads) * kStreamUnroll;
@@ -33,7 +33,7 @@ __device__ __forceinline__ void stream_over(std::size_t count, Body body) {
   }
 }
 
-/// Eight words from `first` on, a block apart; zero where there is none.
+/// Loads eight words from `first` on, a block apart; zero where out of range.
 template <class Extent>
 __device__ __forceinline__ void load_eight(uint4 (&v)[kStreamUnroll], const uint4* in, std::size_t first,
                                            std::size_t count) {
@@ -44,8 +44,8 @@ __device__ __forceinline__ void load_eight(uint4 (&v)[kStreamUnroll], const uint
   }
 }
 
-/// One word a warp in `sums`: the exclusive or of all it read, so that nothing can be left out.
-/// `rounds` times over, an odd number: what cancels out otherwise does not.
+/// Writes one word per warp to `sums`: the exclusive or of all that it read, so that no load can be removed. `rounds`
+/// must be odd, else they cancel out.
 __global__ void __launch_bounds__(kStreamThreads)
     read_kernel(const uint4* in, std::size_t count, std::uint32_t* sums, int rounds) {
   uint4 sum{0, 0, 0, 0};
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kStreamThreads)
   if (threadIdx.x % 32 == 0) sums[(blockIdx.x * kStreamThreads + threadIdx.x) / 32] = word;
 }
 
-/// Word i becomes {i, i, i, pattern + rounds - 1}, i its low 32 bits; each round writes another last word.
+/// Word i becomes {i, i, i, pattern + rounds - 1}, where i is its low 32 bits; each round writes another last word.
 __global__ void __launch_bounds__(kStreamThreads)
     write_kernel(uint4* out, std::size_t count, std::uint32_t pattern, int rounds) {
   for (int round = 0; round < rounds; ++round) {
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kStreamThreads)
   }
 }
 
-/// `rounds` times over; loads are volatile, so none is left out.
+/// `rounds` times; loads are volatile, so none is removed.
 __global__ void __launch_bounds__(kStreamThreads)
     copy_kernel(const uint4* in, uint4* out, std::size_t count, int rounds) {
   for (int round = 0; round < rounds; ++round) {
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kStreamThreads)
 
 constexpr int kRowThreads = 256;
 
-/// Sum (or, with `largest`, maximum) over the block; every thread gets it. `scratch`: 8 floats in shared memory.
+/// Sum (or, with `largest`, maximum) over the block, returned to every thread. `scratch`: 8 floats in shared memory.
 template <bool largest>
 __device__ __forceinline__ float over_block(float value, float* scratch) {
   for (int mask = 16; mask > 0; mask /= 2) {
@@ -110,7 +110,7 @@ __device__ __forceinline__ float over_block(float value, float* scratch) {
   return value;
 }
 
-/// Eight bf16 of 16 bytes as floats and back.
+/// Eight bf16 in 16 bytes, converted to floats and back.
 struct Eight {
   float v[8];
   __device__ __forceinline__ static Eight of(const uint4& words) {
@@ -127,7 +127,7 @@ struct Eight {
   }
 };
 
-/// out = x / sqrt(mean(x^2) + epsilon) * w; block = row of `width` bf16, a multiple of 8.
+/// out = x / sqrt(mean(x^2) + epsilon) * w; one block per row of `width` bf16, a multiple of 8.
 __global__ void __launch_bounds__(kRowThreads)
     rmsnorm_kernel(const Bf16* x, const Bf16* w, Bf16* out, int width, float epsilon) {
   ROOFCAST_DYNAMIC_SHARED(shared);
@@ -151,8 +151,8 @@ __global__ void __launch_bounds__(kRowThreads)
 
 constexpr int kRopeDim = 128;
 
-/// Pairs (i, i + 64) of each 128 columns are turned by the angle whose cosine and sine stand in table[row][2][64].
-/// Block = row; width a multiple of 128.
+/// Rotates pairs (i, i + 64) of each 128 columns by the angle with cosine and sine in table[row][2][64]. One block per
+/// row; width must be a multiple of 128.
 __global__ void __launch_bounds__(kRowThreads) rope_kernel(const Bf16* x, const float* table, Bf16* out, int width) {
   const std::size_t row = static_cast<std::size_t>(blockIdx.x) * width;
   const float* const cosine = table + static_cast<std::size_t>(blockIdx.x) * kRopeDim;
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kRowThreads) rope_kernel(const Bf16* x, const 
   }
 }
 
-/// out = silu(x[row, 0 .. width)) x[row, width .. 2 width); block = row.
+/// out = silu(x[row, 0 .. width)) x[row, width .. 2 width); one block per row.
 __global__ void __launch_bounds__(kRowThreads) silu_mul_kernel(const Bf16* x, Bf16* out, int width) {
   const Bf16* const gate = x + static_cast<std::size_t>(blockIdx.x) * 2 * width;
   Bf16* const to = out + static_cast<std::size_t>(blockIdx.x) * width;
@@ -185,7 +185,8 @@ __global__ void __launch_bounds__(kRowThreads) silu_mul_kernel(const Bf16* x, Bf
   }
 }
 
-/// A row's largest magnitude becomes 127: out int8, scale = largest / 127 a row. Block = row.
+/// Scales a row so that its largest magnitude becomes 127: out int8, one scale = largest / 127 per row. One block per
+/// row.
 __global__ void __launch_bounds__(kRowThreads)
     quantize_kernel(const Bf16* x, std::int8_t* out, float* scale, int width) {
   ROOFCAST_DYNAMIC_SHARED(shared);

@@ -1,7 +1,7 @@
-// Matrix units as fast as they go: operands in registers, and for wgmma the second factor in shared memory. They change
-// from one instruction to the next, as in a product: the same ones again toggle few bits, run cooler and faster.
-// Hopper's wgmma assembles for sm_90a alone; elsewhere the case is refused before it runs. Blackwell's own instructions
-// are left to cuBLASLt.
+// Matrix units at their highest rate: operands in registers, for wgmma the second factor in shared memory. Operands
+// change from one instruction to the next, as in a GEMM: constant ones toggle few bits and run cooler and faster.
+// Hopper's wgmma compiles only for sm_90a; on other GPUs the case is rejected before it runs. Blackwell's own
+// instructions are measured through cuBLASLt.
 
 #include "calibrate/kernels/cuda_runtime.h"
 #include "calibrate/kernels/launchers.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kThreads = 256, kUnroll = kRateUnroll;
 
-/// Columns of d that one instruction makes, and k of the format: 32 bytes of a row.
+/// Elements of k per instruction: 32 bytes of a row.
 constexpr int k_of(RateFormat format) { return format == RateFormat::kBf16 || format == RateFormat::kFp16 ? 16 : 32; }
 
 template <RateFormat>
@@ -28,7 +28,7 @@ struct Accumulator<RateFormat::kInt8> {
                : "+" letter(d[0]), "+" letter(d[1]), "+" letter(d[2]), "+" letter(d[3])                             \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 
-/// volatile: all of them must stay.
+/// volatile: none may be removed.
 template <RateFormat format, class T>
 __device__ __forceinline__ void mma(T (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   if constexpr (format == RateFormat::kBf16) ROOFCAST_MMA("m16n8k16", "f32.bf16.bf16.f32", "f");
@@ -39,7 +39,8 @@ __device__ __forceinline__ void mma(T (&d)[4], const std::uint32_t (&a)[4], cons
 #endif
 }
 
-/// Lane 4g + t holds of a (16 rows of 8 words) rows g, g + 8 at words t, t + 4, as every mma of 32-byte rows wants it.
+/// Lane 4g + t has of a (16 rows of 8 words) rows g, g + 8 at words t, t + 4, the layout of every mma with 32-byte
+/// rows.
 __device__ __forceinline__ void load_a(std::uint32_t (&a)[4], const std::uint32_t* words) {
   const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, t = lane % 4;
   for (int i = 0; i < 4; ++i) a[i] = words[(g + 8 * (i % 2)) * 8 + t + 4 * (i / 2)];
@@ -94,7 +95,7 @@ __global__ void __launch_bounds__(kThreads)
       "+" letter(d[57]), "+" letter(d[58]), "+" letter(d[59]), "+" letter(d[60]), "+" letter(d[61]),                \
       "+" letter(d[62]), "+" letter(d[63])
 
-/// d (64 x 128, 64 words a lane) += a (16 rows a warp, in registers) b (in shared memory).
+/// d (64 x 128, 64 words per lane) += a (16 rows per warp, in registers) b (in shared memory).
 #define ROOFCAST_WGMMA(shape, types, letter, tail)                                                     \
   asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned." shape "." types \
                " {" ROOFCAST_64_OPERANDS "}, {%64, %65, %66, %67}, %68, p" tail ";\n}\n"               \
@@ -111,8 +112,9 @@ __device__ __forceinline__ void wgmma(T (&d)[64], const std::uint32_t (&a)[4], s
 
 #endif
 
-/// The second factor lies in shared memory as core matrices of 8 rows of 16 bytes: the two along k 128 bytes apart, the
-/// groups of 8 rows 256. (PTX ISA, wgmma matrix descriptor, no swizzle: start, leading and stride offset in 16 bytes.)
+/// The second factor is in shared memory as core matrices of 8 rows of 16 bytes: the two along k are 128 bytes apart,
+/// the groups of 8 rows 256 bytes (PTX ISA, wgmma matrix descriptor, no swizzle: start, leading and stride offset in 16
+/// bytes).
 template <RateFormat format>
 __global__ void __launch_bounds__(kThreads)
     wgmma_rate(const std::uint32_t* a_words, const std::uint32_t* b_words, float* d_out, float* sink, int rounds) {
@@ -169,7 +171,7 @@ void run_as(cudaStream_t stream, const RateRun& run, const std::uint32_t* a, con
 
 }  // namespace
 
-/// Warps of a block times instructions times 2 m n k; a warpgroup of four warps shares a wgmma.
+/// Warps per block x instructions x 2 m n k; a warpgroup of four warps shares a wgmma.
 double rate_flops(const RateRun& run) {
   const double each = run.wgmma ? 2.0 * 64 * kRateColumns * k_of(run.format) / 4 : 2.0 * 16 * 8 * k_of(run.format);
   return each * (kThreads / 32) * run.blocks * run.rounds * kUnroll;

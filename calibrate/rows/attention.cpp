@@ -32,7 +32,7 @@ AttentionHeads heads_of(const KernelTable& table, std::size_t row) {
   return heads;
 }
 
-/// Kernels that an engine uses for other shapes than its main one: their times do not enter its constants.
+/// Whether it is the engine's main kernel. Kernels for other shapes do not enter its constants.
 bool is_main(std::string_view kernel) {
   for (const std::string_view other :
        {"fa4", "flashinfer_trtllmdecode_prefill", "triton_attn", "torch_flow_flashinfer"}) {
@@ -41,7 +41,7 @@ bool is_main(std::string_view kernel) {
   return true;
 }
 
-/// Shapes of one model's layer, whatever the batch and lengths: left out of a fit together.
+/// Shapes of one model's layer, for all batches and lengths. A fold leaves them out together.
 template <class Row>
 std::uint64_t layer(const Row& row) {
   const AttentionHeads& h = row.heads;
@@ -80,7 +80,8 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   return times;
 }
 
-/// Rows of one head dimension cannot tell a cost from its growth with the dimension, nor exponentials from products.
+/// Rows of a single head dimension cannot separate a cost from its growth with the dimension, nor exponentials from
+/// GEMMs.
 template <class Row>
 FitOptions options_for(const FitOptions& options, const Kernel& kernel, Dtype format, const GpuSpec& gpu,
                        const std::vector<Row>& rows) {
@@ -94,7 +95,7 @@ FitOptions options_for(const FitOptions& options, const Kernel& kernel, Dtype fo
   return mine;
 }
 
-/// Rows of one kernel in one format, and those of kernels that borrow its constants.
+/// Rows of one kernel in one format, and rows of kernels that borrow its constants.
 template <class Row>
 struct KernelRows {
   std::vector<Row> rows, others;
@@ -110,8 +111,8 @@ void put(RowsByKernel<Row>& by_kernel, const Kernel* kernel, Dtype format, const
   (apart ? of.others : of.rows).push_back(row);
 }
 
-/// A block for each kernel and format, and one for its loop. `price` takes (row, kernel, constants, constants of the
-/// loop).
+/// Fits a block for each kernel and format, and one for its loop. `price` takes (row, kernel, constants, constants of
+/// the loop).
 template <class Row, class Price>
 std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, const GpuSpec& gpu,
                                          const FitOptions& options, Price price) {
@@ -125,8 +126,8 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
     };
     std::vector<FittedConstants> fitted =
         fit_with_attention_loop(kernel, key.second, gpu, std::span<const Row>(of.rows), predict, mine, layer<Row>);
-    const ConstantsBlock own = held_by(kernel, fitted.front()),
-                         beside = fitted.size() > 1 ? held_by(*attention_loop_of(kernel), fitted.back())
+    const ConstantsBlock own = constants_as(kernel, fitted.front()),
+                         beside = fitted.size() > 1 ? constants_as(*attention_loop_of(kernel), fitted.back())
                                                     : assumed_attention_loop(kernel, key.second, gpu);
     score_others(
         of.others, [&](const Row& row) { return predict(row, own, beside); }, fitted.front());
@@ -135,7 +136,7 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
   return blocks;
 }
 
-/// A block for each format of the products. Prompts of one token tell nothing about tiles.
+/// A block for each format of the GEMMs. Prompts of one token say nothing about tiles.
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
   RowsByKernel<PrefillRow> by_kernel;
@@ -205,7 +206,7 @@ KernelOperator attention_prefill_operator() {
 KernelOperator attention_decode_operator() {
   return {
       .name = "attention_decode",
-      .help = "attention of one new token a sequence: batch, context_len, heads, kv_heads, head_dim, sliding_window",
+      .help = "attention of one new token per sequence: batch, context_len, heads, kv_heads, head_dim, sliding_window",
       .columns = kDecodeColumns,
       .groups = kGroups,
       .predict = predict_decode,

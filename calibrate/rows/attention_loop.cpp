@@ -10,16 +10,16 @@
 namespace roofcast::calibrate {
 namespace {
 
-/// `hit` of the bytes that are read come from the L2, the others from memory.
+/// Time to read if a share `hit` of the bytes comes from L2, the rest from memory.
 template <class Parts>
 Seconds with_l2(const Parts& parts, double hit, double l2_tb_per_s) {
   const BytesPerSecond l2 = std::max(BytesPerSecond(l2_tb_per_s * 1e12), parts.chip.bandwidth);
   return parts.read * (1 - hit) / parts.memory_rate + parts.read * hit / l2;
 }
 
-/// A loop that repeats one layer finds all of a cache that fits `l2_share` of the L2. From 1 + 1/l2_cliff times that on
-/// it finds what it reads twice: a kernel whose keys and values are the same pages finds the values, as long as the
-/// keys of its running blocks fit.
+/// A loop that repeats one layer finds all of a cache of up to `l2_share` of L2. From 1 + 1/l2_cliff times that size
+/// on, it only finds what is read twice: a kernel whose keys and values are the same pages finds the values, as long as
+/// the keys of its running blocks fit.
 Seconds memory_in_loop(const attention::DecodeParts& parts, const CacheLoop& loop) {
   const double twice = parts.time.resident < parts.chip.l2 ? loop.benchmark_reuse : 0.0;
   const double over = parts.read / (parts.chip.l2 * loop.l2_share) - 1;
@@ -33,20 +33,20 @@ Seconds memory_in_loop(const attention::LatentDecodeParts& parts, const LatentLo
   return with_l2(parts, hit, loop.l2_bandwidth_tb_per_s);
 }
 
-/// An eager loop takes what is longer, the host or the device; sharp, hence the 8th power.
+/// Time of a loop without a CUDA graph: the maximum of host and device time, as a sharp smooth maximum (8th power).
 Seconds eager_time(Seconds device, const EagerLoop& loop) {
   return attention::overlapped(device + loop.eager_device_us * kMicrosecond, loop.eager_host_us * kMicrosecond, 8);
 }
 
 bool in_loop(const RowHeader& header) { return header.timing == Timing::kBenchmark; }
 
-/// The constants of a loop; where there is none, the defaults of its fields.
+/// The constants of a loop; the defaults if there are none.
 template <class P>
-P held_by_loop(const ConstantsBlock& loop) {
+P loop_constants_as(const ConstantsBlock& loop) {
   return loop ? KernelOf<P>::in(loop)->value : P{};
 }
 
-/// The tables of TensorRT-LLM before Hopper.
+/// Applies to the tables of TensorRT-LLM before Hopper.
 double assumed_reuse(const GpuSpec& gpu) { return gpu.architecture < Architecture::kHopper ? 0.5 : 0.0; }
 
 CacheLoop assumed_cache_loop(const Kernel& kernel, Dtype kv, const GpuSpec& gpu) {
@@ -113,7 +113,7 @@ Seconds attention_row_time(const PrefillRow& row, const attention::PrefillKernel
 
 Seconds attention_row_time(const DecodeRow& row, const attention::DecodeKernel& kernel, const ConstantsBlock& constants,
                            const ConstantsBlock& loop, const GpuSpec& gpu) {
-  const CacheLoop beside = held_by_loop<CacheLoop>(loop);
+  const CacheLoop beside = loop_constants_as<CacheLoop>(loop);
   return with_sms_to_spare(constants, gpu,
                            [&](const GpuSpec& used) {
                              if (!in_loop(row.header))
@@ -133,12 +133,12 @@ Seconds attention_row_time(const LatentPrefillRow& row, const attention::LatentP
     return parts.total(parts.launch);
   });
   if (!in_loop(row.header)) return cost.time;
-  return eager_time(cost.time, held_by_loop<EagerLoop>(loop));
+  return eager_time(cost.time, loop_constants_as<EagerLoop>(loop));
 }
 
 Seconds attention_row_time(const LatentDecodeRow& row, const attention::LatentDecodeKernel& kernel,
                            const ConstantsBlock& constants, const ConstantsBlock& loop, const GpuSpec& gpu) {
-  const LatentLoop beside = held_by_loop<LatentLoop>(loop);
+  const LatentLoop beside = loop_constants_as<LatentLoop>(loop);
   const Cost cost = with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
     if (!in_loop(row.header)) return latent_decode_with(row.shape, row.heads, kernel, constants, used);
     const attention::LatentDecodeParts parts = latent_decode_parts(row.shape, row.heads, kernel, constants, used);

@@ -1,6 +1,6 @@
 #pragma once
-// What the collectors' loops time of attention: kernels alone in their graphs or eager, and caches found in L2.
-// Source of the forms: docs/equations-attention.md.
+// What the collectors' attention loops measure: kernels alone in CUDA graphs or without one, and caches found in L2.
+// Source of the equations: docs/equations-attention.md.
 
 #include <algorithm>
 #include <span>
@@ -16,14 +16,14 @@
 
 namespace roofcast::calibrate {
 
-/// The constants of the loop that times a kernel, measured or not. Null: the kernel alone is timed.
+/// The constants of the loop around a kernel, measured or assumed. Null: only the kernel is timed.
 ConstantsBlock attention_loop_constants(const Kernel& kernel, Dtype dtype, const Efficiency& efficiency,
                                         const GpuSpec& gpu);
-/// What is assumed of that loop on a GPU that was not measured.
+/// The assumed constants of that loop on an unmeasured GPU.
 ConstantsBlock assumed_attention_loop(const Kernel& kernel, Dtype dtype, const GpuSpec& gpu);
 
-/// A row as its header says that it was timed. `loop`: the constants of the kernel's loop, which count for
-/// Timing::kBenchmark alone.
+/// The time of a row under the row's timing. `loop`: the constants of the kernel's loop, used only for
+/// Timing::kBenchmark.
 Seconds attention_row_time(const PrefillRow& row, const attention::PrefillKernel& kernel,
                            const ConstantsBlock& constants, const ConstantsBlock& loop, const GpuSpec& gpu);
 Seconds attention_row_time(const DecodeRow& row, const attention::DecodeKernel& kernel, const ConstantsBlock& constants,
@@ -33,14 +33,14 @@ Seconds attention_row_time(const LatentPrefillRow& row, const attention::LatentP
 Seconds attention_row_time(const LatentDecodeRow& row, const attention::LatentDecodeKernel& kernel,
                            const ConstantsBlock& constants, const ConstantsBlock& loop, const GpuSpec& gpu);
 
-/// The same by the kernel that the rules of a calibrated machine name, which may run a prompt as decode.
+/// The same for the kernel that the rules of a calibrated machine choose, which may run a prompt as decode.
 Seconds attention_row_time(const PrefillRow& row, const Machine& machine);
 Seconds attention_row_time(const DecodeRow& row, const Machine& machine);
 Seconds attention_row_time(const LatentPrefillRow& row, const Machine& machine);
 Seconds attention_row_time(const LatentDecodeRow& row, const Machine& machine);
 
-/// The block of a kernel, fitted to rows that it runs, and that of its loop, if rows were timed in it. `price` takes
-/// (row, constants, constants of the loop).
+/// Fits the block of a kernel to rows that it runs, and that of its loop if rows were timed in it. `price` takes (row,
+/// constants, constants of the loop).
 template <class Row, class Price, class Group>
 std::vector<FittedConstants> fit_with_attention_loop(const Kernel& kernel, Dtype format, const GpuSpec& gpu,
                                                      std::span<const Row> rows, Price price, const FitOptions& options,

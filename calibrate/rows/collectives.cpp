@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 2> kNcclGroups{"op", "gpus"};
 constexpr std::array<Collective, 4> kMeasured{Collective::kAllReduce, Collective::kAllGather,
                                               Collective::kReduceScatter, Collective::kAllToAll};
 
-/// dtype, gpus and elements, common to both tables. The ranks share one NVLink domain.
+/// Reads dtype, gpus and elements, which both tables have. The ranks share one NVLink domain.
 CollectiveRow read_message(const KernelTable& table, std::size_t i) {
   CollectiveRow row;
   row.header = table.header(i);
@@ -43,7 +43,7 @@ Collective parse_collective(const KernelTable& table, std::size_t i) {
   table.fail(i, "op", unknown_name("collective", name, valid));
 }
 
-/// One size of message, whatever the ranks: left out of a fit together.
+/// One message size, for all numbers of ranks. A fold leaves it out together.
 std::uint64_t size_of(const CollectiveRow& row) { return static_cast<std::uint64_t>(row.bytes.base()); }
 
 std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchedGpu& gpu) {
@@ -66,7 +66,7 @@ std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchedGpu& gp
   return times;
 }
 
-/// Where each engine stops using its kernel is a fact of the engine, not fitted.
+/// The size limit of each engine's kernel is set by the engine and not fitted.
 CustomAllReduceParameters all_reduce_prior(const GpuSpec& gpu, const KernelRules& rules) {
   const bool trtllm = collector_of(rules) == Maker::kTrtllm;
   CustomAllReduceParameters prior;
@@ -99,7 +99,7 @@ std::vector<FittedConstants> fit_all_reduce(const CsvTable& table, const GpuSpec
   return {fit_block_of("custom_all_reduce.bf16", std::span<const CollectiveRow>(rows), predict, mine, size_of, prior)};
 }
 
-/// NCCL is nobody's own: the same constants go to the files of every set.
+/// NCCL belongs to no engine: its constants go to the files of every kernel set.
 std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu, const KernelRules&,
                                       const FitOptions& options) {
   std::vector<FittedConstants> blocks;

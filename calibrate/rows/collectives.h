@@ -1,8 +1,8 @@
 #pragma once
 // Tables of measured collectives.
 //   allreduce   engine, dtype, gpus, elements, mode (blank or graph: from a CUDA graph; eager), latency_us
-//   nccl        engine, op, dtype, gpus, elements, latency_us; elements of the whole message, the gathered one for
-//   all_gather
+// nccl        engine, op, dtype, gpus, elements, latency_us; elements of the whole message (all_gather: of the gathered
+// one)
 
 #include <vector>
 

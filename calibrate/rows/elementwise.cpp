@@ -26,20 +26,20 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   return times;
 }
 
-/// One size, whatever the kernel: left out of a fit together.
+/// One size, for all kernels. A fold leaves it out together.
 std::uint64_t size_of(const ElementwiseRow& row) { return static_cast<std::uint64_t>(row.bytes.base()); }
 
 std::vector<FittedConstants> fit_block(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                        const FitOptions& options) {
   std::vector<ElementwiseRow> rows;
   for (ElementwiseRow& row : read_elementwise_rows(table)) {
-    // our own streams tell what the machine does: its bandwidth, a launch, PCIe
+    // our own streaming kernels determine the machine's bandwidth, launch time and PCIe
     if (row.header.belongs_to(rules) || row.header.maker == Maker::kRoofcast) rows.push_back(std::move(row));
   }
   if (rows.empty()) return {};
   FitOptions mine = options;
   mine.what = fmt::format("elementwise of {} under {}", gpu.name, rules.name());
-  mine.fixed.emplace_back("flops_fraction");  // streams alone
+  mine.fixed.emplace_back("flops_fraction");  // only streams
   const auto is_copy = [](const ElementwiseRow& row) { return row.host_copy; };
   if (std::none_of(rows.begin(), rows.end(), is_copy))
     mine.fixed.insert(mine.fixed.end(), {"host_copy_us", "host_copy_fraction"});

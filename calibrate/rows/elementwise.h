@@ -1,7 +1,6 @@
 #pragma once
 // Tables of measured streaming kernels and copies over PCIe: engine, operation, bytes, latency_us. `operation` is
-// host_to_device or device_to_host (from pinned memory), or the name of a kernel; `bytes` counts what it reads and
-// writes.
+// host_to_device or device_to_host (pinned memory), or the name of a kernel; `bytes` are those read and written.
 
 #include <vector>
 

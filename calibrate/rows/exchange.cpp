@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 11> kNormalColumns{
     "num_experts",        "dispatch_sms",        "combine_sms",      "dispatch_transmit_us",
     "dispatch_notify_us", "combine_transmit_us", "combine_notify_us"};
 constexpr std::array<std::string_view, 1> kGroups{"node_num"};
-/// The benchmark lets a token choose from so many nodes at most (DeepEP, tests/test_internode.py, num_topk_groups).
+/// The benchmark limits a token's choices to this many nodes (DeepEP, tests/test_internode.py, num_topk_groups).
 constexpr double kMostNodes = 4.0;
 
 std::span<const std::string_view> columns_of(ExchangeKernel kernel) {
@@ -25,7 +25,7 @@ std::span<const std::string_view> columns_of(ExchangeKernel kernel) {
   return kNormalColumns;
 }
 
-/// Both sums of microseconds of a direction.
+/// The sum of the two time columns of a direction, in microseconds.
 double microseconds(const KernelTable& table, std::size_t row, ExchangeKernel kernel, const std::string& way) {
   if (kernel == ExchangeKernel::kLowLatency) return table.number(row, way + "_avg_t_us", 0.0);
   return table.number(row, way + "_transmit_us", 0.0) + table.number(row, way + "_notify_us", 0.0);
@@ -42,14 +42,14 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu, Ex
   return times;
 }
 
-/// Over more nodes than a token may go to, the benchmark's normal mode brings a third of what a NIC gives in its
-/// low-latency mode over the same nodes, and of what DeepEP publishes for 64 GPUs: docs/equations-moe.md#exchange. Not
-/// fitted.
+/// With more nodes than a token may go to, the benchmark's normal mode reaches a third of the NIC bandwidth that the
+/// low-latency mode reaches on the same nodes, and of what DeepEP publishes for 64 GPUs
+/// (docs/equations-moe.md#exchange). Such rows are not fitted.
 bool is_plausible(const ExchangeRow& row) {
   return row.shape.kernel != ExchangeKernel::kNormal || row.shape.groups <= kMostNodes;
 }
 
-/// Left out of a fit together: a model's shape on so many nodes.
+/// A model's shape on one number of nodes. A fold leaves it out together.
 std::uint64_t shape_of(const ExchangeRow& row) {
   const ExchangeShape& s = row.shape;
   return static_cast<std::uint64_t>(((s.hidden * 1024.0 + s.experts) * 64.0 + s.top_k) * 1024.0 + s.ranks);
@@ -96,11 +96,11 @@ std::vector<ExchangeRow> read_exchange_rows(const CsvTable& table, ExchangeKerne
                  .groups = kernel == ExchangeKernel::kNormal ? nodes : 1.0,
                  .groups_kept = kernel == ExchangeKernel::kNormal ? std::min(nodes, kMostNodes) : 1.0,
                  .ranks = static_cast<int>(ranks)};
-    if (row.shape.top_k > row.shape.experts) checked.fail(i, "num_topk", "'num_topk' is more than there are experts");
+    if (row.shape.top_k > row.shape.experts) checked.fail(i, "num_topk", "'num_topk' exceeds the number of experts");
     for (const bool back : {false, true}) {
       const std::string way = back ? "combine" : "dispatch";
       row.shape.combine = back;
-      row.shape.value_bytes = back ? 2.0 : 1.0 + 4.0 / 128.0;  // fp8 with a scale for 128 values; 16 bit
+      row.shape.value_bytes = back ? 2.0 : 1.0 + 4.0 / 128.0;  // 16 bit; fp8 with an fp32 scale per 128 values
       if (kernel == ExchangeKernel::kNormal) row.shape.sms = checked.number(i, way + "_sms", 1);
       row.header.latency = microseconds(checked, i, kernel, way) * kMicrosecond;
       rows.push_back(row);

@@ -9,13 +9,13 @@
 
 namespace roofcast::calibrate {
 
-/// One direction of one row: each row has two.
+/// One direction of a table's row; each table row gives two.
 struct ExchangeRow {
   RowHeader header;
   ExchangeShape shape;
 };
 
-/// Low latency where the table has dispatch_avg_t_us and combine_avg_t_us; normal where it has the transmit_us,
+/// Low-latency mode if the table has dispatch_avg_t_us and combine_avg_t_us; normal mode if it has transmit_us,
 /// notify_us and sms of each direction.
 std::vector<ExchangeRow> read_exchange_rows(const CsvTable& table, ExchangeKernel kernel, const GpuSpec& gpu);
 

@@ -31,19 +31,19 @@ Formats formats_of(const KernelTable& table, std::size_t row) {
   return {both, both};
 }
 
-HostPace pace_of(std::string_view kernel) {
-  if (kernel.find("DeepGemm") != std::string_view::npos) return HostPace::kDeepGemm;
-  if (kernel.find("FlashInferFp8") != std::string_view::npos) return HostPace::kFlashInfer;
-  return HostPace::kOther;
+HostLibrary host_library_of(std::string_view kernel) {
+  if (kernel.find("DeepGemm") != std::string_view::npos) return HostLibrary::kDeepGemm;
+  if (kernel.find("FlashInferFp8") != std::string_view::npos) return HostLibrary::kFlashInfer;
+  return HostLibrary::kOther;
 }
 
-/// A kernel that only a collector runs: TensorRT-LLM's times nvfp4 without looking for a tactic first.
+/// A kernel that only a collector runs: TensorRT-LLM's collector times nvfp4 without tuning first.
 const MatmulKernel* asked_of(const GemmRow& row) {
   const bool untuned = row.header.maker == Maker::kTrtllm && row.header.timing == Timing::kBenchmark;
   return untuned && row.block == Dtype::kNvfp4 ? &cutlass_nvfp4_untuned() : nullptr;
 }
 
-/// Whether the engine runs the row's kernel. It also runs a library's products if it calls that library.
+/// Whether the engine runs the row's kernel. It also runs a library's GEMMs if it calls that library.
 bool runs(const KernelRules& rules, const GemmRow& row, const GpuSpec& gpu) {
   if (row.header.belongs_to(rules)) return true;
   const Kernel& kernel = rules.pick_product(gpu.architecture, row.block);
@@ -59,7 +59,7 @@ RowHeader priced_as(const GemmRow& row, const GpuSpec& gpu) {
   return header;
 }
 
-/// Shapes of one site in a layer, for all m. A fold leaves them out together.
+/// Shapes of one linear layer, for all m. A fold leaves them out together.
 std::uint64_t site(const GemmRow& row) {
   return static_cast<std::uint64_t>(row.shape.n) * 1000003u + static_cast<std::uint64_t>(row.shape.k);
 }
@@ -95,7 +95,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   return times;
 }
 
-/// The prior: the constants in force if the fit adjusts them, else the kernel's own.
+/// The prior: the current constants if the fit adjusts them, else the kernel's own prior.
 GemmParameters prior_of(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
                         const std::optional<GemmParameters>& wide, const FitOptions& options) {
   if (options.before) {
@@ -140,7 +140,7 @@ std::pair<FittedConstants, FittedConstants> fit_with_loop(const GemmBlock& block
   return looped.fit(block.format, start, std::span<const GemmRow>(block.rows), time, options, site);
 }
 
-/// Fits one block and appends it. `wide` are the constants of 16-bit products, where they are known. Null: too few
+/// Fits one block and appends it. `wide` are the constants of 16-bit GEMMs, if known. Returns null if there are too few
 /// rows.
 std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& gpu, const KernelRules& rules,
                                         const FitOptions& options, const std::optional<GemmParameters>& wide,
@@ -156,8 +156,8 @@ std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& g
   const bool loaded =
       std::any_of(rows.begin(), rows.end(), [](const GemmRow& row) { return row.header.timing != Timing::kCool; });
   if (!loaded) mine.fixed.emplace_back("sustained_clock");
-  mine.huber_width = 0.06;  // kernels that a library switches between leave heavy tails
-  // A narrow format's launch cannot be separated from the quantization that is always timed with it.
+  mine.huber_width = 0.06;  // kernel switches of a library cause heavy tails
+  // The launch of a narrow format cannot be separated from the quantization that is always timed with it.
   if (block.format != Dtype::kBf16) mine.fixed.emplace_back("launch_us");
   if (!enough_rows(rows.size(), mine)) return std::nullopt;
   const GemmParameters prior = prior_of(block.kernel, block.format, gpu, wide, options);
@@ -170,7 +170,7 @@ std::optional<GemmParameters> fit_block(const GemmBlock& block, const GpuSpec& g
     return std::nullopt;
   }
   blocks.push_back(fit_alone(block, prior, mine, gpu, collector));
-  return block.kernel.parameters(held_by(block.kernel, blocks.back()));
+  return block.kernel.parameters(constants_as(block.kernel, blocks.back()));
 }
 
 std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
@@ -183,7 +183,7 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
     grouped.try_emplace({row.block, kernel.id()}, GemmBlock{kernel, row.block, {}})
         .first->second.rows.push_back(std::move(row));
   }
-  // bf16 first: the launch of a bare kernel and the bandwidth are the GPU's, and its other formats start from them.
+  // bf16 first: its launch and bandwidth hold for the GPU, and the other formats start from them.
   std::vector<FittedConstants> blocks;
   std::optional<GemmParameters> wide;
   for (const auto& [key, block] : grouped) {
@@ -211,7 +211,7 @@ std::vector<GemmRow> read_gemm_rows(const CsvTable& table) {
                  .weights = formats.weights,
                  .activations = formats.activations};
     row.block = gemm_block(formats.weights, formats.activations);
-    row.pace = pace_of(row.header.kernel);
+    row.host_library = host_library_of(row.header.kernel);
     row.shape.asked = asked_of(row);
     rows.push_back(std::move(row));
   }
@@ -220,7 +220,7 @@ std::vector<GemmRow> read_gemm_rows(const CsvTable& table) {
 
 KernelOperator gemm_operator() {
   return {.name = "gemm",
-          .help = "matrix products of the linear layers: engine, kernel, dtype, m, n, k",
+          .help = "GEMMs of the linear layers: engine, kernel, dtype, m, n, k",
           .columns = kColumns,
           .groups = kGroups,
           .predict = predict,

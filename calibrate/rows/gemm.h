@@ -9,18 +9,18 @@
 
 namespace roofcast::calibrate {
 
-/// Whose calls set the pace of the host, where a loop is timed without a graph.
-enum class HostPace { kOther, kDeepGemm, kFlashInfer };
+/// The library whose calls determine the host time of a loop without a CUDA graph.
+enum class HostLibrary { kOther, kDeepGemm, kFlashInfer };
 
 struct GemmRow {
   RowHeader header;
   GemmShape shape;
-  HostPace pace = HostPace::kOther;
-  Dtype block = Dtype::kBf16;  ///< whose constants it takes
+  HostLibrary host_library = HostLibrary::kOther;
+  Dtype block = Dtype::kBf16;  ///< the format whose constants it uses
 };
 
-/// The table's dtype: bfloat16, fp8, fp8_block, nvfp4, sq (SmoothQuant W8A8), int8_wo and int4_wo (16-bit
-/// activations), or any format's name, for both operands.
+/// The table's dtype: bfloat16, fp8, fp8_block, nvfp4, sq (SmoothQuant W8A8), int8_wo and int4_wo (16-bit activations),
+/// or the name of any format for both operands.
 std::vector<GemmRow> read_gemm_rows(const CsvTable& table);
 
 KernelOperator gemm_operator();

@@ -12,13 +12,13 @@ using product::ceiling;
 using product::hit_rate;
 using product::overlap;
 
-/// Elements of a row that a thread block of the quantization takes at once: 256 threads, 8 each.
+/// Elements of a row that a thread block of the quantization processes at once: 256 threads, 8 each.
 constexpr double kQuantizedAtOnce = 2048;
 
 bool quantizes(Dtype block) { return block == Dtype::kFp8 || block == Dtype::kFp8Block || block == Dtype::kNvfp4; }
 
-/// Sets of weights that the loop goes round, from the collectors of the data: vLLM's take 6 (1 for fp8_block and
-/// nvfp4); TensorRT-LLM 1.3's as many as fill the L2, at most 5; its older one for Ampere 5.
+/// Sets of weights that the loop rotates through, from the collectors: vLLM's use 6 (1 for fp8_block and nvfp4);
+/// TensorRT-LLM 1.3's enough to fill L2, at most 5; its older one for Ampere 5.
 double weight_copies(const GemmRow& row, const GpuSpec& gpu, Maker collector) {
   const GemmShape& s = row.shape;
   if (collector != Maker::kTrtllm) return row.block == Dtype::kFp8Block || row.block == Dtype::kNvfp4 ? 1 : 6;
@@ -27,7 +27,7 @@ double weight_copies(const GemmRow& row, const GpuSpec& gpu, Maker collector) {
   return std::clamp(ceiling(gpu.l2_cache / weights), 1.0, 5.0);
 }
 
-/// A separate kernel that reads the activations, `passes` times, and writes them narrow.
+/// A separate kernel that reads the activations `passes` times and writes them in the narrow format.
 ///   bytes = m k (2 passes + b);  time = bytes at DRAM or L2 rate + ceil(m / SMs) quantization_row_us
 Seconds quantization(const GemmShape& s, const GemmParameters& p, const GemmLoopParameters& loop, const GpuSpec& gpu,
                      double passes) {
@@ -42,14 +42,14 @@ Seconds quantization(const GemmShape& s, const GemmParameters& p, const GemmLoop
 }
 
 Seconds host_floor(const GemmRow& row, const GemmLoopParameters& loop) {
-  switch (row.pace) {
-    case HostPace::kDeepGemm: {
+  switch (row.host_library) {
+    case HostLibrary::kDeepGemm: {
       const bool odd = std::fmod(row.shape.m, 4.0) != 0.0;
       return (loop.host_floor_deep_gemm_us + (odd ? loop.host_odd_rows_us : 0.0)) * kMicrosecond;
     }
-    case HostPace::kFlashInfer:
+    case HostLibrary::kFlashInfer:
       return loop.host_floor_flash_infer_us * kMicrosecond;
-    case HostPace::kOther:
+    case HostLibrary::kOther:
       return loop.host_floor_us * kMicrosecond;
   }
   return Seconds{};
@@ -68,7 +68,7 @@ GemmLoopParameters gemm_loop_prior(Dtype block, Maker collector) {
   switch (block) {
     case Dtype::kBf16:
       return {};
-    case Dtype::kNvfp4:  // as a B200 shows
+    case Dtype::kNvfp4:  // the values of a B200
       return {.benchmark_us = 3.8};
     case Dtype::kFp8:
       if (trtllm) return {.benchmark_us = 10.0};
@@ -100,12 +100,12 @@ Seconds gemm_row_time(const GemmRow& row, const MatmulKernel& kernel, const Gemm
     return gemm_with(row.shape, kernel, constants, gpu, {.cool = row.header.timing == Timing::kCool}).time;
   const GemmRun run{.weight_copies = weight_copies(row, gpu, collector)};
   Seconds time = gemm_with(row.shape, kernel, constants, gpu, run).time;
-  // What one row loses, it loses to the quantization beside it.
+  // gemv_us below zero is lost to the quantization beside a one-row GEMM.
   if (row.shape.m <= 1) time -= std::min(0.0, constants.gemv_us) * kMicrosecond;
   time += loop.benchmark_us * kMicrosecond;
-  // TensorRT-LLM's dynamic fp8 and vLLM's per-token fp8 read the activations for their maximum, then again.
+  // TensorRT-LLM's dynamic fp8 and vLLM's per-token fp8 first read the activations for their maximum, then again.
   if (quantizes(row.block)) time += quantization(row.shape, constants, loop, gpu, row.block == Dtype::kFp8 ? 2.0 : 1.0);
-  return overlap(time, host_floor(row, loop));  // the host runs ahead or waits, unevenly
+  return overlap(time, host_floor(row, loop));  // the host runs ahead or is waited for, with variance
 }
 
 }  // namespace roofcast::calibrate

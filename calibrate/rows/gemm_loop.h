@@ -1,6 +1,6 @@
 #pragma once
-// What the collectors' loops time beside a product: their own quantization, calls and host, and weights found in L2.
-// Source of the forms: docs/equations-gemm.md#served-and-benchmarked.
+// What the collectors' GEMM loops measure besides the GEMM: quantization, plug-in calls, host time, and weights found
+// in L2. Source of the equations: docs/equations-gemm.md#served-and-benchmarked.
 
 #include "calibrate/rows/gemm.h"
 #include "hw/efficiency.h"
@@ -9,14 +9,14 @@
 
 namespace roofcast::calibrate {
 
-/// The loop of a collector that times a format; null: the product alone.
+/// The loop in which a collector times a format; null: only the GEMM is timed.
 const GemmLoop* gemm_loop_of(Dtype block, Maker collector);
-/// What is assumed of it on a GPU that was not measured.
+/// The assumed constants of that loop on an unmeasured GPU.
 GemmLoopParameters gemm_loop_prior(Dtype block, Maker collector);
-/// The constants of that loop, measured or not.
+/// The constants of that loop, measured or assumed.
 GemmLoopParameters gemm_loop_constants(Dtype block, const Efficiency& efficiency);
 
-/// A row as its header says that it was timed. `loop` counts for Timing::kBenchmark alone.
+/// The time of a row under the row's timing. `loop` is used only for Timing::kBenchmark.
 Seconds gemm_row_time(const GemmRow& row, const MatmulKernel& kernel, const GemmParameters& constants,
                       const GemmLoopParameters& loop, const GpuSpec& gpu, Maker collector);
 

@@ -26,13 +26,13 @@ LatentHeads heads_of(const KernelTable& table, std::size_t row) {
   return heads;
 }
 
-/// Without fp8 units a GPU keeps and multiplies 16 bit whatever the flag says.
+/// The format of the cache and its GEMMs. A GPU without fp8 units uses 16 bit whatever the flag says.
 Dtype block_of(const LatentHeads& heads, const GpuSpec& gpu) {
   const bool narrow = element_bits(heads.kv) <= 8 && gpu.peak(Dtype::kFp8) > FlopsPerSecond{};
   return narrow ? Dtype::kFp8 : Dtype::kBf16;
 }
 
-/// Rows of one number of heads and batch are left out of a fit together.
+/// Rows with equal heads and batch. A fold leaves them out together.
 template <class Row>
 std::uint64_t layer(const Row& row) {
   return static_cast<std::uint64_t>(row.heads.heads * 100003 + row.shape.batch);
@@ -67,9 +67,9 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
 template <class Row>
 using RowsByKernel = std::map<std::pair<std::size_t, Dtype>, std::vector<Row>>;
 
-/// An eager benchmark does not see the launch that a CUDA graph would pay, and one from a graph no host: what its rows
-/// cannot tell stays assumed.
-void hold_unseen(FitOptions& options, const Kernel& kernel) {
+/// Fixes the constants that the rows cannot determine: a loop without a CUDA graph does not show the launch in a graph,
+/// and a loop with one does not show host time.
+void fix_undetermined(FitOptions& options, const Kernel& kernel) {
   if (!is_timed_eagerly(kernel)) {
     options.fixed.insert(options.fixed.end(), {"eager_device_us", "eager_host_us"});
     return;
@@ -80,7 +80,7 @@ void hold_unseen(FitOptions& options, const Kernel& kernel) {
                          {"launch_heads_us", "sequence_ns", "combine_us", "l2_share", "l2_bandwidth_tb_per_s"});
 }
 
-/// A block for each kernel and format: of the cache in decode, of the products in prefill; and one for its loop.
+/// Fits a block for each kernel and format (of the cache in decode, of the GEMMs in prefill), and one for its loop.
 /// `price` takes (row, kernel, constants, constants of the loop).
 template <class Row, class Price>
 std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, const GpuSpec& gpu,
@@ -91,7 +91,7 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
     FitOptions mine = options;
     mine.what = fmt::format("{}.{} of {}", kernel.name(), name_of(key.second), gpu.name);
     if (!enough_rows(rows.size(), mine)) continue;
-    hold_unseen(mine, kernel);
+    fix_undetermined(mine, kernel);
     const auto predict = [&](const Row& row, const ConstantsBlock& constants, const ConstantsBlock& loop) {
       return price(row, kernel, constants, loop);
     };
@@ -102,7 +102,7 @@ std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, con
   return blocks;
 }
 
-/// Rows that the engine decodes tell nothing of prompts.
+/// Rows that the engine runs as decode say nothing about prefill.
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
   RowsByKernel<LatentPrefillRow> by_kernel;
@@ -171,7 +171,7 @@ KernelOperator latent_prefill_operator() {
 
 KernelOperator latent_decode_operator() {
   return {.name = "mla_decode",
-          .help = "absorbed latent attention of one new token a sequence: batch, context_len, heads",
+          .help = "absorbed latent attention of one new token per sequence: batch, context_len, heads",
           .columns = kDecodeColumns,
           .groups = kGroups,
           .predict = predict_decode,

@@ -41,9 +41,9 @@ Routing routing_of(const KernelTable& table, std::size_t row) {
   return power_law_named(table, row, name);
 }
 
-/// Experts lack a gate if the kernel's name says so, or if the shape is one of Nemotron 3's, whose experts square a
-/// ReLU (NVIDIA Nemotron 3 model cards): top 22 of 512, or top 6 of 128 of 2688 x 1856. vLLM 0.14 still ran these
-/// gated.
+/// Whether experts have a gate. They do not if the kernel's name says so, or if the shape is one of Nemotron 3's, whose
+/// experts square a ReLU (NVIDIA Nemotron 3 model cards): top 22 of 512, or top 6 of 128 of 2688 x 1856. vLLM 0.14
+/// still ran these with a gate.
 bool is_gated(const MoeRow& row) {
   if (row.header.kernel.find("nongated") != std::string::npos) return false;
   const MoeShape& s = row.shape;
@@ -52,39 +52,39 @@ bool is_gated(const MoeRow& row) {
   return !nemotron || row.header.engine.starts_with("vllm-0.14");
 }
 
-/// The benchmark's older draws from a power law (Routing::rest_to_first).
+/// Whether the benchmark drew the power law in the older way (Routing::rest_to_first).
 bool is_older_draw(std::string_view engine) { return engine.starts_with("vllm-0.14"); }
 
-/// The benchmark applies the model's routing to its draws, which for DeepSeek-V3 is limited to groups: vLLM's rows of
-/// its shape, and all rows of TensorRT-LLM's low-latency kernels, which were timed with its router for every model.
+/// Whether the benchmark applied group-limited routing to its draws, as for DeepSeek-V3. vLLM's did so for that shape;
+/// TensorRT-LLM's did so for all rows of its low-latency kernels, which were timed with that router for every model.
 /// Source: NVIDIA aiconfigurator (Apache-2.0), collector/vllm/collect_moe.py and collector/trtllm/collect_moe.py.
 bool is_group_limited(const MoeRow& row) {
-  if (row.shape.asked == AskedExperts::kLowLatency) return true;
+  if (row.shape.asked == RequestedExperts::kLowLatency) return true;
   const MoeShape& s = row.shape;
   const bool deepseek = s.hidden == 7168.0 && s.inter == 2048.0 && s.top_k == 8.0 && s.experts == 256.0;
   return deepseek && row.header.engine.starts_with("vllm-") && !is_older_draw(row.header.engine);
 }
 
-/// The kernel that the engine was told to use. Benchmarks of older releases call the Triton kernels (fused_moe)
+/// The kernel that the engine was configured to use. Benchmarks of older releases call the Triton kernels (fused_moe)
 /// whatever the server chooses. vLLM's benchmark runs fp8 CUTLASS untuned, as before warm-up.
-AskedExperts asked_of(const MoeRow& row) {
+RequestedExperts asked_of(const MoeRow& row) {
   const std::string& name = row.header.kernel;
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
-  if (has("min_latency")) return AskedExperts::kLowLatency;
-  if (has("expertsmodular") && row.shape.weights == Dtype::kFp8Block) return AskedExperts::kModular;
-  if (has("marlin") && row.shape.weights == Dtype::kMxfp4) return AskedExperts::kMarlin;
-  if (has("fused_moe") && !has("flashinfer")) return AskedExperts::kTriton;
-  if (!has("flashinfer_cutlass") || row.shape.weights == Dtype::kFp8Block) return AskedExperts::kDefault;
-  return row.shape.weights == Dtype::kFp8 ? AskedExperts::kUntuned : AskedExperts::kCutlass;
+  if (has("min_latency")) return RequestedExperts::kLowLatency;
+  if (has("expertsmodular") && row.shape.weights == Dtype::kFp8Block) return RequestedExperts::kModular;
+  if (has("marlin") && row.shape.weights == Dtype::kMxfp4) return RequestedExperts::kMarlin;
+  if (has("fused_moe") && !has("flashinfer")) return RequestedExperts::kTriton;
+  if (!has("flashinfer_cutlass") || row.shape.weights == Dtype::kFp8Block) return RequestedExperts::kDefault;
+  return row.shape.weights == Dtype::kFp8 ? RequestedExperts::kUntuned : RequestedExperts::kCutlass;
 }
 
-/// A model's experts under one split: one group for folds.
+/// A model's experts with one tp x ep split. A fold leaves them out together.
 std::uint64_t family_of_shape(const MoeRow& row) {
   const MoeShape& s = row.shape;
   return static_cast<std::uint64_t>(((s.hidden * 131.0 + s.inter) * 131.0 + s.top_k) * 131.0 + s.experts);
 }
 
-/// Refuses a format that the GPU has no unit for.
+/// Throws if the GPU has no unit for the row's format.
 void require_unit(const CsvTable& table, const MoeRow& row, const GpuSpec& gpu) {
   if (gpu.compute_dtype(row.shape.weights, row.shape.activations)) return;
   const KernelTable checked(table, kColumns);
@@ -103,7 +103,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   return times;
 }
 
-/// By kernel and weight format.
+/// Orders blocks by kernel and weight format.
 struct InTableOrder {
   using Key = std::pair<const ExpertsKernel*, Dtype>;
   bool operator()(const Key& a, const Key& b) const {
@@ -116,22 +116,22 @@ Seconds predict_row(const MoeRow& row, const ExpertsKernel& kernel, const MoePar
   return experts_row_time(row, kernel, p, {}, gpu);
 }
 
-/// One run of the benchmark: a model's experts under one split and distribution, at all token counts.
+/// One run of the benchmark: a model's experts with one split and distribution, at all token counts.
 auto cell_of(const MoeRow& row) {
   const MoeShape& s = row.shape;
   return std::tuple(family_of_shape(row), s.tp, s.ep, s.routing.exponent);
 }
 
 /// The benchmark stores the tactics that TensorRT-LLM's tuner finds in a file named after format, hidden size, inner
-/// size per rank and local experts, and looks it up by the beginning of that name. If that finds a file of another
-/// split, router or kernel, or of 16 experts for 1, whole cells run untuned and take 1.3-7 times as long. Source:
+/// size per rank and local experts, and looks it up by a prefix of that name. If that finds the file of another split,
+/// router or kernel, or of 16 experts instead of 1, whole cells run untuned and take 1.3-7 times as long. Source:
 /// NVIDIA aiconfigurator (Apache-2.0), collector/trtllm/collect_moe.py. An engine tunes before it serves.
 bool may_be_untuned(const ExpertsKernel& kernel, Dtype weights, const KernelRules& rules) {
   return collector_of(rules) == Maker::kTrtllm && kernel.name().starts_with("cutlass_") && weights != Dtype::kFp8Block;
 }
 
-/// Cells whose median exceeds 1.25 times the fit are no evidence for the constants of tuned kernels: in every such
-/// table the medians split there. A benchmark's row may be of either kind, so its interval covers both.
+/// Cells whose median exceeds 1.25 times the fit are not used for the constants of tuned kernels: in every such table
+/// the medians split into two groups there. A row of the benchmark may belong to either, so its interval covers both.
 std::vector<MoeRow> tuned_only(const std::vector<MoeRow>& rows, const ExpertsKernel& kernel, const MoeParameters& p,
                                const GpuSpec& gpu) {
   constexpr double kUntuned = 1.25;
@@ -155,8 +155,8 @@ struct FixedTimes {
   double launch_us, router_us_per_choice;
 };
 
-/// vLLM's Marlin experts are measured for one model per format, each with its own number of choices per token: only the
-/// rows of both formats together separate the launches from the router. Each kernel keeps its own facts.
+/// vLLM's Marlin experts are measured for one model per format, each with its own top k. Only the rows of both formats
+/// together separate the launches from the router. Other properties are fitted per kernel.
 bool is_marlin(const ExpertsKernel& kernel) { return kernel.name().starts_with("marlin_"); }
 std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu, const KernelRules& rules,
                                        FitOptions options) {
@@ -167,7 +167,7 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   options.what = fmt::format("Marlin experts of {}", gpu.name);
   if (choices_of(rows).size() < 2 || !enough_rows(rows.size(), options)) return std::nullopt;
   options.folds = 0;
-  const ExpertsKernel& any = marlin_experts();  // all have the same constants
+  const ExpertsKernel& any = marlin_experts();  // all Marlin kernels have the same constants
   const auto predict = [&](const MoeRow& row, const KernelConstants& p) {
     return predict_row(row, named_experts(row.shape, gpu, rules), any.parameters(p.block), gpu);
   };
@@ -177,7 +177,7 @@ std::optional<FixedTimes> marlin_times(const Blocks& blocks, const GpuSpec& gpu,
   return FixedTimes{both.launch_us, both.router_us_per_choice};
 }
 
-/// Fits one kernel in one format. Null: too few rows.
+/// Fits one kernel in one format. Returns null if there are too few rows.
 std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weights, std::vector<MoeRow> rows,
                                          const GpuSpec& gpu, const KernelRules& rules, FitOptions options,
                                          const std::optional<FixedTimes>& times = std::nullopt) {
@@ -204,18 +204,18 @@ std::optional<FittedConstants> fit_block(const ExpertsKernel& kernel, Dtype weig
   for (int round = 0; untuned_cells && round < (options.kept ? 1 : 4); ++round) {
     const FittedConstants first =
         fit_kernel(kernel, weights, start, std::span<const MoeRow>(rows), predict, quick, family_of_shape);
-    rows = tuned_only(all, kernel, kernel.parameters(held_by(kernel, first)), gpu);
+    rows = tuned_only(all, kernel, kernel.parameters(constants_as(kernel, first)), gpu);
   }
   FittedConstants fitted =
       fit_kernel(kernel, weights, start, std::span<const MoeRow>(rows), predict, options, family_of_shape);
-  const ConstantsBlock found = held_by(kernel, fitted);
+  const ConstantsBlock found = constants_as(kernel, fitted);
   score_others(
       all, [&](const MoeRow& row) { return predict(row, found); }, fitted);
   return fitted;
 }
 
-/// vLLM's FlashInfer CUTLASS kernels are TensorRT-LLM's. vLLM tunes them at warm-up, the benchmark did not: service is
-/// priced with TensorRT-LLM's tuned kernel if the table has it.
+/// vLLM's FlashInfer CUTLASS kernels are TensorRT-LLM's. vLLM tunes them at warm-up, but its benchmark did not. Serving
+/// is priced with TensorRT-LLM's tuned kernel if its table has it.
 void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, const KernelRules& rules,
                const FitOptions& options, std::vector<FittedConstants>& out) {
   const std::pair served{&cutlass_experts(), Dtype::kFp8};
@@ -224,7 +224,7 @@ void add_tuned(const Blocks& mine, Blocks& others, const GpuSpec& gpu, const Ker
   std::optional<FittedConstants> tuned = fit_block(*served.first, served.second, std::move(others[served]), gpu,
                                                    *kernel_rules(kernels_of(Maker::kTrtllm)), options);
   if (!tuned) return;
-  tuned->record.standing = Standing::kCarriedOver;
+  tuned->record.provenance = Provenance::kCarriedOver;
   if (!options.source.empty()) tuned->record.source += "; the same kernels as TensorRT-LLM tunes them";
   out.push_back(std::move(*tuned));
 }
@@ -313,7 +313,7 @@ std::vector<MoeRow> read_moe_rows(const CsvTable& table) {
                  .weights = formats.weights,
                  .activations = formats.activations,
                  .routing = routing_of(checked, i)};
-    if (row.shape.top_k > row.shape.experts) checked.fail(i, "top_k", "'top_k' is more than there are experts");
+    if (row.shape.top_k > row.shape.experts) checked.fail(i, "top_k", "'top_k' exceeds the number of experts");
     row.shape.gated = is_gated(row);
     row.shape.asked = asked_of(row);
     row.shape.routing.rest_to_first = is_older_draw(row.header.engine);

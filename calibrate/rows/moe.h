@@ -18,20 +18,20 @@ struct MoeRow {
 };
 
 /// The table's dtype: bfloat16, fp8, fp8_block, nvfp4, w4a16_mxfp4, w4a8_mxfp4_mxfp8, int4_wo; distribution: balanced,
-/// uniform or power_law_<exponent>. The kernel's name says what the engine was asked for.
+/// uniform or power_law_<exponent>. The kernel's name says which kernel the engine was configured to use.
 std::vector<MoeRow> read_moe_rows(const CsvTable& table);
 
-/// The loop that times a kernel without a graph; null: none does.
+/// The loop that times a kernel without a CUDA graph; null if there is none.
 const KernelOf<ExpertsLoopParameters>* experts_loop_of(const ExpertsKernel& kernel);
-/// What is assumed of it on a GPU that was not measured.
+/// The assumed constants of that loop on an unmeasured GPU.
 ExpertsLoopParameters experts_loop_prior();
-/// A row as its header says that it was timed. `loop` counts for Timing::kBenchmark alone.
+/// The time of a row under the row's timing. `loop` is used only for Timing::kBenchmark.
 Seconds experts_row_time(const MoeRow& row, const ExpertsKernel& kernel, const MoeParameters& p,
                          const ExpertsLoopParameters& loop, const GpuSpec& gpu);
-/// The same on a machine, under the constants of the kernel that it chooses.
+/// The same on a machine, with the constants of the kernel that it chooses.
 Seconds experts_row_time(const MoeRow& row, const Machine& machine);
 
-/// power_law_1.2. Throws ConfigError at any other name.
+/// Parses power_law_1.2. Throws ConfigError for any other name.
 Routing power_law_named(const KernelTable& table, std::size_t row, std::string_view name);
 
 KernelOperator moe_operator();

@@ -41,7 +41,7 @@ Seconds convolution_row_time(const StateRow& row, const ConvolutionParameters& p
                     : convolution_decode_time(row.batch, channels, p, gpu);
 }
 
-/// The kernel that a row times, and the row under its constants.
+/// The kernel that a row times.
 const Kernel& kernel_of(const StateRow& row, const GpuSpec& gpu, const KernelRules& rules) {
   if (row.convolution) return convolution_kernel(row.mixer, gpu, rules);
   return state_kernel(row.mixer, gpu, rules);
@@ -62,7 +62,7 @@ Seconds ideal_of(const StateRow& row, const Machine& machine) {
   return row.convolution ? whole.time - scan.time : scan.time;
 }
 
-/// A token a sequence runs in a kernel of its own, few rows beside those of prompts: it has a discrepancy of its own.
+/// Decode runs in a kernel of its own, with few rows compared with prefill, so it has a separate discrepancy.
 bool scored_apart(const StateRow& row) { return !row.convolution && !row.prompt; }
 
 std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
@@ -81,7 +81,7 @@ std::vector<Prediction> predict(const std::vector<StateRow>& rows, const Benched
   return times;
 }
 
-/// One size of mixer, whatever the batch and length: left out of a fit together.
+/// One size of mixer, for all batches and lengths. A fold leaves it out together.
 std::uint64_t size_of(const StateRow& row) {
   return static_cast<std::uint64_t>(row.mixer.conv_channels * 1009.0 + row.mixer.heads);
 }
@@ -104,7 +104,7 @@ std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const Gp
         fit_kernel(kernel, Dtype::kBf16, kernel.defaults(), std::span<const StateRow>(rows), time, mine, size_of));
     std::vector<StateRow> apart;
     std::copy_if(rows.begin(), rows.end(), std::back_inserter(apart), scored_apart);
-    const ConstantsBlock fitted = held_by(kernel, out.back());
+    const ConstantsBlock fitted = constants_as(kernel, out.back());
     score_others(
         apart, [&](const StateRow& row) { return time(row, fitted); }, out.back());
   }
@@ -128,7 +128,7 @@ std::vector<FittedConstants> fit_mamba2(const CsvTable& table, const GpuSpec& gp
 
 }  // namespace
 
-/// A loop finds in L2 what it wrote just before, as far as it fits; an engine's other layers have evicted it.
+/// The benchmark loop finds in L2 what it just wrote, as far as it fits; in an engine, other layers have evicted it.
 Seconds recurrence_row_time(const StateRow& row, const StateParameters& p, const GpuSpec& gpu) {
   if (row.prompt) return scan_prefill_time(row.batch, row.query_len, row.mixer, p, gpu);
   if (row.header.timing != Timing::kBenchmark) return recurrence_decode_time(row.batch, row.mixer, p, gpu);
@@ -148,7 +148,7 @@ std::vector<StateRow> read_gated_delta_rows(const CsvTable& table) {
                  .key_dim = checked.number(i, "head_k_dim", 1),
                  .value_dim = checked.number(i, "head_v_dim", 1),
                  .chunk = 64};
-    // TensorRT-LLM's benchmark convolves the keys' channels only; a model convolves queries, keys and values.
+    // TensorRT-LLM's benchmark convolves only the keys' channels; a model convolves queries, keys and values.
     const double keys = row.mixer.key_heads * row.mixer.key_dim;
     const bool keys_only = row.header.maker == Maker::kTrtllm;
     row.mixer.conv_channels = keys_only ? keys : 2.0 * keys + row.mixer.heads * row.mixer.value_dim;

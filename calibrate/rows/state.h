@@ -1,5 +1,5 @@
 #pragma once
-// Tables of measured state mixers; `op` and `phase` (context or generation) say which kernel within the layer.
+// Tables of measured state mixers; `op` and `phase` (context or generation) name the kernel within the layer.
 //   gated_delta_net   engine, op, phase, batch, seq_len, num_k_heads, head_k_dim, num_v_heads, head_v_dim, latency_us
 //   mamba2            engine, op, phase, batch, seq_len, d_state, heads, head_dim, n_groups, latency_us
 
@@ -15,11 +15,11 @@ struct StateRow {
   RowHeader header;
   StateMixer mixer;
   bool convolution = false;  ///< else the recurrence
-  bool prompt = false;       ///< else one token a sequence
+  bool prompt = false;       ///< else one token per sequence
   double batch = 1, query_len = 1;
 };
 
-/// A row of a recurrence as its header says that it was timed.
+/// The time of a recurrence's row under the row's timing.
 Seconds recurrence_row_time(const StateRow& row, const StateParameters& constants, const GpuSpec& gpu);
 
 std::vector<StateRow> read_gated_delta_rows(const CsvTable& table);

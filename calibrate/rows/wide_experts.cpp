@@ -27,7 +27,7 @@ ExpertLayout layout_of(const KernelTable& table, std::size_t row) {
       fmt::format("unknown operator '{}' (valid: moe_generation, moe_context, wideep_moe, wideep_moe_eplb)", name));
 }
 
-/// Uniform rows give every expert floor(T k / E) tokens or, below one, that many experts a token each.
+/// In uniform rows every expert gets floor(T k / E) tokens; if that is below one, as many experts get one token each.
 Routing routing_of(const KernelTable& table, std::size_t row) {
   std::string_view name = table.text(row, "distribution");
   constexpr std::string_view kLevelled = "_eplb";
@@ -39,8 +39,8 @@ Routing routing_of(const KernelTable& table, std::size_t row) {
   return routing;
 }
 
-/// DeepEP pads the tokens of each expert to a tile of 128. The benchmark's uniform draw of a prompt does not, so that a
-/// tile holds several experts' tokens and reads the weights of one: no engine runs that.
+/// Whether an engine would run this layout. DeepEP pads the tokens of each expert to a tile of 128. The benchmark's
+/// uniform draw of a prompt does not, so that a tile has tokens of several experts but reads the weights of one.
 bool is_laid_out(const MoeRow& row) {
   const MoeShape& s = row.shape;
   if (s.layout != ExpertLayout::kContiguous || s.routing.kind != Routing::Kind::kBalanced) return true;
@@ -60,7 +60,7 @@ std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
   return times;
 }
 
-/// sglang-0.5.10 after sglang-0.5.6.post2: numbers count as such.
+/// Compares versions with their numbers as numbers: sglang-0.5.10 is later than sglang-0.5.6.post2.
 bool is_later(std::string_view a, std::string_view b) {
   const auto numbers = [](std::string_view name) {
     std::vector<int> out;
@@ -76,7 +76,7 @@ bool is_later(std::string_view a, std::string_view b) {
   return numbers(a) > numbers(b);
 }
 
-/// Left out of a fit together: one size of the group and one shape of the experts.
+/// One group size and expert shape. A fold leaves them out together.
 std::uint64_t group_of(const MoeRow& row) {
   const MoeShape& s = row.shape;
   return static_cast<std::uint64_t>((s.ep * 8192.0 + s.hidden) * 1024.0 + s.experts);
@@ -146,10 +146,9 @@ std::vector<MoeRow> read_wide_expert_rows(const CsvTable& table) {
                  .activations = dtype,
                  .routing = routing_of(checked, i)};
     row.shape.slots = checked.number(i, "num_slots", row.shape.experts, 0.0);
-    if (row.shape.top_k > row.shape.experts) checked.fail(i, "topk", "'topk' is more than there are experts");
-    if (row.shape.ep > row.shape.experts)
-      checked.fail(i, "moe_ep_size", "'moe_ep_size' is more than there are experts");
-    // The benchmark of prompts hands every rank all tokens of the group.
+    if (row.shape.top_k > row.shape.experts) checked.fail(i, "topk", "'topk' exceeds the number of experts");
+    if (row.shape.ep > row.shape.experts) checked.fail(i, "moe_ep_size", "'moe_ep_size' exceeds the number of experts");
+    // The benchmark of prompts gives every rank all tokens of the group.
     row.shape.received = row.shape.layout == ExpertLayout::kContiguous ? row.shape.tokens
                                                                        : checked.number(i, "rank0_num_tokens", 1, 0.0);
     rows.push_back(std::move(row));
@@ -160,7 +159,7 @@ std::vector<MoeRow> read_wide_expert_rows(const CsvTable& table) {
 KernelOperator wide_experts_operator() {
   return {.name = "wide_experts",
           .help =
-              "routed experts behind an all-to-all: engine, op_name, moe_dtype, num_tokens, hidden_size, inter_size, "
+              "routed experts after an all-to-all: engine, op_name, moe_dtype, num_tokens, hidden_size, inter_size, "
               "topk, num_experts, moe_tp_size, moe_ep_size, distribution, latency (ms)",
           .columns = kColumns,
           .groups = kGroups,

@@ -1,5 +1,5 @@
 #pragma once
-// Tables of routed experts behind an all-to-all, in the columns of NVIDIA's wide expert parallelism: engine, op_name,
+// Tables of routed experts after an all-to-all, in the columns of NVIDIA's wide expert parallelism: engine, op_name,
 // moe_dtype, num_tokens, rank0_num_tokens, hidden_size, inter_size, topk, num_experts, num_slots, moe_tp_size,
 // moe_ep_size, distribution, latency in milliseconds.
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the C++ library of emscripten 3.1.6 lacks: std::bit_cast, and std::from_chars for double. Included before every
-// file of the wasm build. musl's strtod rounds correctly, as the one of other systems' libraries does.
+// Parts of the C++ library that emscripten 3.1.6 lacks: std::bit_cast, and std::from_chars for double. Included before
+// every file of the wasm build. musl's strtod rounds correctly, like that of other systems.
 
 #ifdef __cplusplus
 #include <cerrno>
@@ -20,7 +20,7 @@ constexpr To bit_cast(const From& from) noexcept {
 inline from_chars_result from_chars(const char* first, const char* last, double& value) {
   const bool minus = first != last && *first == '-';
   const char* digits = first + (minus ? 1 : 0);
-  // strtod also takes blanks, a plus and hexadecimals; from_chars takes none.
+  // strtod also accepts blanks, a plus sign and hexadecimal numbers; from_chars does not.
   const bool number = digits != last && ((*digits >= '0' && *digits <= '9') || *digits == '.' || *digits == 'i' ||
                                          *digits == 'I' || *digits == 'n' || *digits == 'N');
   if (!number) return {first, errc::invalid_argument};

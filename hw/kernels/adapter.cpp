@@ -9,8 +9,9 @@
 namespace roofcast {
 namespace {
 
-/// What one of the two kernels takes at least, in a CUDA graph: vLLM's expand of q, k and v for up to 16 rows
-/// (github.com/vllm-project/vllm/pull/32425). Punica's took 18 us with their launches (arXiv:2310.18547, figure 8).
+/// Minimum time of one of the two kernels in a CUDA graph: vLLM's expand of q, k and v for up to 16 rows
+/// (github.com/vllm-project/vllm/pull/32425). Punica's kernels took 18 us including their launches (arXiv:2310.18547,
+/// figure 8).
 constexpr double kKernelSeconds = 10e-6;
 
 }  // namespace
@@ -18,10 +19,10 @@ constexpr double kKernelSeconds = 10e-6;
 /// With T tokens, D adapters of rank r and s slices:
 ///   flops = 2 T r (s k + n)
 ///   bytes = 2 D r (s k + n)                  the matrices of every adapter once, 16 bit
-///         + T (2 k + 4 s r)                  shrink: inputs in, 32-bit sums out
-///         + T (4 s r + 4 n)                  expand: these in, outputs read and written
-/// The kernels stream: a FLOP a byte is about the rank, far from the ridge of the tensor cores. Source: SGMV of Punica
-/// (arXiv:2310.18547, section 4), vllm/lora/ops/triton_ops/lora_shrink_op.py and lora_expand_op.py.
+///         + T (2 k + 4 s r)                  shrink: reads inputs, writes 32-bit sums
+///         + T (4 s r + 4 n)                  expand: reads these sums, reads and writes outputs
+/// The kernels are bound by memory: about r FLOPs per byte, far below the ridge of the tensor cores. Source: SGMV of
+/// Punica (arXiv:2310.18547, section 4), vllm/lora/ops/triton_ops/lora_shrink_op.py and lora_expand_op.py.
 Cost adapter_product(const AdapterShape& s, const Machine& machine) {
   SIM_CHECK(s.tokens >= 0 && s.adapters >= 0 && s.rank > 0, "an adapter has a rank");
   const double weights = s.rank * (s.slices * s.k + s.n);

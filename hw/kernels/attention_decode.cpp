@@ -44,7 +44,7 @@ Cost work_of(const DecodeShape& s, const AttentionHeads& h) {
   return cost;
 }
 
-/// Plain kernels of a decode step: two products over the whole cache and a softmax, its scores moved four times.
+/// Naive kernels of a decode step: two GEMMs over the whole cache and a softmax; the scores are moved four times.
 Cost naive_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& gpu, Fidelity fidelity) {
   AttentionHeads whole = h;
   whole.window = 0;
@@ -58,11 +58,11 @@ Cost naive_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& 
   return cost;
 }
 
-/// FlashAttention before FlashDecoding (Dao et al. 2023, "Flash-Decoding for long-context inference"): a block for each
-/// sequence and key-value head, so that few sequences leave most SMs without work, and the longest context is walked by
-/// one. An SM pulls at most 1.6 times its share of the bandwidth.
+/// FlashAttention before FlashDecoding (Dao et al. 2023, "Flash-Decoding for long-context inference"): one thread block
+/// per sequence and key-value head. With few sequences most SMs are idle, and the longest context is read by a single
+/// block. An SM draws at most 1.6 times its share of the bandwidth.
 ///   time = launch + max(bytes / (BW 0.85 min(1, 1.6 blocks / SMs)), longest context's bytes / (1.6 BW 0.85 / SMs))
-/// Ideal: the same without launch, and all of the bandwidth for 0.85 of it.
+/// At kIdeal: without the launch, and with the full bandwidth in place of 0.85 of it.
 Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec& gpu, Fidelity fidelity) {
   const bool ideal = fidelity == Fidelity::kIdeal;
   const double reached = ideal ? 1.0 : 0.85;
@@ -155,7 +155,7 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
   const DecodeKernel& kernel = decode_kernel(shape, heads, gpu, efficiency.rules());
   const ConstantsBlock constants = efficiency.constants(kernel, heads.kv, gpu);
   return slower_of(with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {
-    const DecodeKernel& there = decode_kernel(shape, heads, used, efficiency.rules());  // by its blocks per SM
+    const DecodeKernel& there = decode_kernel(shape, heads, used, efficiency.rules());  // depends on blocks per SM
     if (&there == &kernel) return attention_decode_with(shape, heads, kernel, constants, used);
     return attention_decode_with(shape, heads, there, efficiency.constants(there, heads.kv, gpu), used);
   }));

@@ -34,13 +34,13 @@ Seconds unpacking_time(double cached_values, Dtype kv, const GpuSpec& gpu) {
 Seconds scalar_fp8_time(double read_values, double operations, Dtype kv, const GpuSpec& gpu) {
   const bool by_hand = (kv == Dtype::kFp8 || kv == Dtype::kFp8Block) && gpu.peak(Dtype::kFp8) <= FlopsPerSecond{};
   if (!by_hand || gpu.peak(Dtype::kFp32) <= FlopsPerSecond{}) return Seconds{};
-  return Flops(2.0 * operations * read_values) / gpu.peak(Dtype::kFp32);  // a fused multiply-add counts two
+  return Flops(2.0 * operations * read_values) / gpu.peak(Dtype::kFp32);  // a fused multiply-add counts as two
 }
 
 namespace {
 
-/// Key blocks that the first m query tiles of a causal triangle see. Tiles hold r positions, blocks N keys: tile i sees
-/// ceil((i + 1) r / N) of them, in all (m (m + 1) / 2) r / N and the rounding of each.
+/// Key blocks that the first m query tiles of a causal triangle see. Tiles have r positions, blocks N keys. Tile i sees
+/// ceil((i + 1) r / N) blocks; all tiles together see (m (m + 1) / 2) r / N plus the rounding of each.
 double causal_blocks(double m, double r, double n_keys) {
   const double ratio = r / n_keys;
   return std::max(m, m * (m + 1) / 2 * ratio + m * std::max(0.0, (1 - ratio) / 2));
@@ -50,8 +50,8 @@ struct Blocks {
   double total, longest;  ///< of a unit; of its longest tile
 };
 
-/// A prefix of P cached tokens adds P / N blocks to every tile; a window w cuts each to w + r keys, and costs extra
-/// blocks whose mask has a border.
+/// A prefix of P cached tokens adds P / N blocks to every tile. A window w limits each tile to w + r keys and adds
+/// blocks for the masks at its borders.
 Blocks blocks_of(const PrefillTiling& t, double window_blocks) {
   const double all = ceil_div(t.before + t.queries, t.tile_keys);
   const double prefix = t.before / t.tile_keys;

@@ -18,8 +18,8 @@ using attention::PrefillParts;
 using attention::PrefillTraits;
 using attention::reading_rate;
 
-/// Work and traffic of any implementation; the naive one computes the whole N x N matrix and moves it four times
-/// (scores written, read by the softmax, written, read by the second product; Dao et al., 2022, arXiv:2205.14135).
+/// Work and traffic of any implementation. The naive one computes the whole N x N matrix and moves it four times:
+/// scores written, read by the softmax, written, and read by the second GEMM (Dao et al., 2022, arXiv:2205.14135).
 Cost work_of(const PrefillShape& s, const AttentionHeads& h) {
   const double context = s.context_before + s.query_len;
   const double dims = h.head_dim + h.value_dim;
@@ -34,8 +34,8 @@ Cost work_of(const PrefillShape& s, const AttentionHeads& h) {
   return cost;
 }
 
-/// Three kernels one after another: Q K^T, softmax, P V. A large batched GEMM reaches about 0.8 of the peak and a
-/// streaming kernel about 0.85 of the bandwidth (docs/equations-gemm.md).
+/// Three kernels in sequence: Q K^T, softmax, P V. A large batched GEMM reaches about 0.8 of the peak, a streaming
+/// kernel about 0.85 of the bandwidth (docs/equations-gemm.md).
 Seconds naive_time(const PrefillShape& s, const AttentionHeads& h, const Cost& work, const Chip& chip) {
   const Bytes matrix(s.batch * h.heads * s.query_len * (s.context_before + s.query_len) * 2);
   const Bytes operands = (work.bytes - 4 * matrix) / 2;
@@ -56,9 +56,9 @@ attention::PrefillTiling tiling_of(const PrefillShape& s, const AttentionHeads& 
   return t;
 }
 
-/// Cache write: every new token's k and v read in 16 bit and written in the cache's format. vLLM's kernel starts a
-/// block per token with a thread per value of k, at most 512 (reshape_and_cache_flash); an SM runs out of threads.
-/// TensorRT-LLM's kernel also rotates and rewrites the queries.
+/// The cache write: every new token's k and v are read in 16 bit and written in the cache's format. vLLM's kernel
+/// starts a thread block per token with one thread per value of k, at most 512 (reshape_and_cache_flash), which is
+/// limited by the threads of an SM. TensorRT-LLM's kernel also applies RoPE to the queries and rewrites them.
 Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const PrefillParameters& p,
                    const PrefillParameters& measured, const Chip& chip, bool rewrites_queries) {
   const double dims = h.head_dim + h.value_dim;
@@ -103,8 +103,8 @@ Dtype prefill_products(const AttentionHeads& heads, const PrefillKernel& kernel,
   return fp8 ? Dtype::kFp8 : Dtype::kBf16;
 }
 
-/// e = score_ns + 2 (d_k + d_v) / (compute_fraction F / SMs): the exponential unit (16 a clock and SM) is not hidden
-/// behind the products.
+/// e = score_ns + 2 (d_k + d_v) / (compute_fraction F / SMs): the exponentials (16 per clock and SM) do not overlap
+/// with the GEMMs.
 PrefillParts attention::prefill_parts(const PrefillShape& shape, const AttentionHeads& heads,
                                       const PrefillKernel& kernel, const ConstantsBlock& constants,
                                       const GpuSpec& gpu) {

@@ -21,7 +21,7 @@ const ElementwiseParameters& parameters_of(const Machine& machine) {
 
 const KernelOf<ElementwiseParameters>& elementwise_kernel() {
   static const KernelOf<ElementwiseParameters> kernel(
-      {"elementwise", "norms, activations, copies: all that streams", "equations-state.md"});
+      {"elementwise", "norms, activations, copies: all streaming operators", "equations-state.md"});
   return kernel;
 }
 
@@ -29,19 +29,19 @@ std::span<const Parameter<ElementwiseParameters>> ElementwiseParameters::fields(
   using P = ElementwiseParameters;
   using enum Transfer;
   static constexpr std::array<Parameter<P>, 6> fields{{
-      {"launch_us", &P::launch_us, 0.0, 20.0, kCycles, "a kernel that moves nothing"},
+      {"launch_us", &P::launch_us, 0.0, 20.0, kCycles, "launch of a kernel"},
       {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare, "share of the memory bandwidth"},
       {"flops_fraction", &P::flops_fraction, 0.02, 1.0, kKept, "share of the fp32 peak"},
       {"chained_read_us", &P::chained_read_us, 0.0, 5.0, kCycles,
-       "a read that a thread waits for, and a reduction in its warp"},
-      {"host_copy_us", &P::host_copy_us, 0.0, 200.0, kHost, "a copy over PCIe that moves nothing"},
+       "a dependent read of a thread, with a reduction in its warp"},
+      {"host_copy_us", &P::host_copy_us, 0.0, 200.0, kHost, "start of a copy over PCIe"},
       {"host_copy_fraction", &P::host_copy_fraction, 0.1, 1.0, kKept, "share of the PCIe bandwidth"},
   }};
   return fields;
 }
 
-/// time = launches x launch + max(bytes / rate, flops / fp32 rate); rate is the memory's, or L2's where a launch's
-/// traffic fits there, for it was written just before. Source: docs/equations-state.md.
+/// time = launches x launch + max(bytes / rate, flops / fp32 rate). The rate is that of memory, or of L2 if the traffic
+/// of a launch fits, because it was just written. Source: docs/equations-state.md.
 Cost elementwise(Bytes bytes, Flops flops, double launches, const Machine& machine, double chain) {
   SIM_CHECK(bytes.base() >= 0.0 && flops.base() >= 0.0 && launches >= 0.0 && chain >= 0.0, "negative work");
   const GpuSpec& gpu = *machine.gpu;

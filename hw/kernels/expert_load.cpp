@@ -22,7 +22,7 @@ double local_experts(double experts, double ep) { return std::max(1.0, std::floo
 // ---- even routing ----------------------------------------------------------------------------------------------
 
 /// Every expert gets floor(mu) or ceil(mu) of mu = T k / E tokens. Rank 0 takes the first choice of token 0, so it
-/// never holds less than one assignment.
+/// always has at least one assignment.
 ExpertLoad balanced_load(double tokens, double top_k, double experts, double ep) {
   const double local = local_experts(experts, ep);
   ExpertLoad load;
@@ -39,11 +39,11 @@ ExpertLoad balanced_load(double tokens, double top_k, double experts, double ep)
 
 // ---- drawn by popularity ---------------------------------------------------------------------------------------
 
-/// Expected largest of n standard normals, Blom's approximation x((n - 3/8)/(n + 1/4)).
+/// Expected maximum of n standard normals, by Blom's approximation x((n - 3/8)/(n + 1/4)).
 double expected_largest(double n) { return n <= 1.0 ? 0.0 : normal_quantile((n - 0.375) / (n + 0.25)); }
 
-/// Chances of the E experts to be among a token's k: 1 - exp(-lambda w), lognormal popularity w = exp(skew z) at the
-/// E normal quantiles z, lambda such that they sum to k.
+/// Probability of each of E experts to be among a token's k: 1 - exp(-lambda w). The popularity w = exp(skew z) is
+/// lognormal at the E normal quantiles z; lambda is such that the probabilities sum to k.
 std::vector<double> popularity(double top_k, double experts, double skew) {
   const auto count = static_cast<std::size_t>(experts);
   std::vector<double> chance(count);
@@ -66,8 +66,9 @@ std::vector<double> popularity(double top_k, double experts, double skew) {
   return chance;
 }
 
-/// What the experts of one rank, chosen by a token with these chances, get of `tokens` tokens. An expert is missed with
-/// probability (1 - q)^T; ceil(n / tile) is about n / tile + 1/2 of an expert hit. Adds `weight` times it to `load`.
+/// Adds `weight` times the load of one rank, whose experts a token chooses with these probabilities, to `load`. An
+/// expert gets no token with probability (1 - q)^T; ceil(n / tile) is about n / tile + 1/2 for an expert that gets
+/// some.
 void add_rank(double tokens, double weight, const double* begin, const double* end, ExpertLoad& load) {
   for (const double* q = begin; q != end; ++q) {
     const double chance = std::min(1.0, *q), hit = 1.0 - std::pow(1.0 - chance, tokens);
@@ -77,8 +78,9 @@ void add_rank(double tokens, double weight, const double* begin, const double* e
   }
 }
 
-/// Each token draws k distinct experts of E alike. A rank of El experts gets T k El/E on average with the variance
-/// of a draw without replacement a token; the fullest of ep ranks lies expected_largest(ep) deviations above.
+/// Each token draws k distinct experts uniformly. A rank of El experts gets T k El/E tokens on average; the variance
+/// per token is that of a draw without replacement. The most loaded of ep ranks lies expected_largest(ep) deviations
+/// above.
 ExpertLoad uniform_load(double tokens, double top_k, double experts, double ep) {
   const double local = local_experts(experts, ep), share = local / experts;
   const double mean = tokens * top_k * share;
@@ -97,7 +99,7 @@ ExpertLoad uniform_load(double tokens, double top_k, double experts, double ep) 
 
 constexpr int kDraws = 16;
 constexpr int kStepsAnOctave = 4;
-constexpr int kOctaves = 17;  ///< 2^17 tokens; beyond, loads grow in proportion
+constexpr int kOctaves = 17;  ///< 2^17 tokens; above, loads grow in proportion
 constexpr int kGridPoints = kStepsAnOctave * kOctaves + 1;
 
 /// splitmix64 (Steele, Lea, Flood 2014): the k-th number of stream `draw`, in [0, 1).
@@ -108,7 +110,7 @@ double uniform(std::uint64_t draw, std::uint64_t k) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
 }
 
-/// Raises the smallest counts (delta > 0), up to `cap`, or lowers the largest, until `delta` assignments are placed.
+/// Raises the smallest counts (delta > 0) up to `cap`, or lowers the largest, until `delta` assignments are placed.
 void level(std::vector<double>::iterator begin, std::vector<double>::iterator end, double delta, double cap) {
   const auto count = end - begin;
   if (count == 0 || delta == 0.0) return;
@@ -118,7 +120,7 @@ void level(std::vector<double>::iterator begin, std::vector<double>::iterator en
     std::sort(begin, end, std::greater<>());
   const double sign = delta > 0.0 ? 1.0 : -1.0;
   double left = std::abs(delta);
-  // The first i counts stand level; lift them to the next one, or as far as what is left allows.
+  // The first i counts are equal; raise them to the next one, or as far as the rest allows.
   for (std::ptrdiff_t i = 1; left > 0.0; ++i) {
     const double limit = sign > 0.0 ? cap : 0.0;
     const double next = i < count ? begin[i] : limit;
@@ -136,7 +138,7 @@ void level(std::vector<double>::iterator begin, std::vector<double>::iterator en
   }
 }
 
-/// Hands what is left over to the smallest counts, one each, the first among equals; takes a surplus from the largest.
+/// Adds a remainder to the smallest counts, one each, ties to the first; removes a surplus from the largest.
 void level_from_first(std::vector<double>& counts, double delta) {
   std::vector<std::size_t> order(counts.size());
   for (std::size_t e = 0; e < order.size(); ++e) order[e] = e;
@@ -150,11 +152,12 @@ void level_from_first(std::vector<double>& counts, double delta) {
   }
 }
 
-/// One draw of the tokens of every expert. Shares follow a power law with density ~ x^-a, cut to [1, 0.8 T] or, when
-/// there are fewer assignments than experts, [0.01, 2]:
-///   x = ((B - A) u + A)^(1/(1-a)),  A = low^(1-a), B = high^(1-a);  n = round(x / sum x * T k), at most T;
-/// what is left over goes to the smallest experts of each rank, what is too much leaves the largest; in older versions
-/// (`rest_to_first`) to the smallest of all, the first of equals, so that few tokens crowd on the first rank.
+/// One draw of the tokens of every expert. Shares follow a power law with density ~ x^-a on [1, 0.8 T] or, if there are
+/// fewer assignments than experts, on [0.01, 2]:
+///   x = ((B - A) u + A)^(1/(1-a)),  A = low^(1-a), B = high^(1-a);  n = round(x / sum x * T k), at most T.
+/// A remainder goes to the smallest experts of each rank, a surplus is taken from the largest. In older versions
+/// (`rest_to_first`) the remainder goes to the smallest experts of all ranks, ties to the first, so that few tokens
+/// crowd on the first rank.
 /// Source: the generator behind NVIDIA aiconfigurator's measurements (Apache-2.0), whose times the constants fit.
 void draw_counts(std::uint64_t draw, double tokens, double top_k, double ep, const Routing& routing,
                  std::vector<double>& counts) {
@@ -194,7 +197,7 @@ void add_counts(std::span<const double> counts, ExpertLoad& total) {
   }
 }
 
-std::pair<std::size_t, std::size_t> fullest_rank(const std::vector<double>& counts, double ep) {
+std::pair<std::size_t, std::size_t> most_loaded_rank(const std::vector<double>& counts, double ep) {
   const auto ranks = static_cast<std::size_t>(ep);
   std::size_t best_begin = 0, best_end = 0;
   double best = -1.0;
@@ -213,11 +216,12 @@ std::pair<std::size_t, std::size_t> fullest_rank(const std::vector<double>& coun
 
 // ---- limited to groups ---------------------------------------------------------------------------------------------
 
-/// Tokens that are drawn in place of all, and the number of draws.
+/// Tokens drawn to represent all tokens, and the number of draws.
 constexpr std::size_t kGroupedTokens = 128;
 constexpr int kGroupedDraws = 4;
 
-/// Marks the experts that token t wants in a balanced draw: t + i E/k, spread over the first E/k where tokens are few.
+/// Marks the experts that token t wants in a balanced draw: t + i E/k, spread over the first E/k if there are few
+/// tokens.
 void want_balanced(double t, double tokens, std::size_t top_k, std::vector<char>& wanted) {
   const auto experts = static_cast<double>(wanted.size());
   const double stride = std::ceil(experts / static_cast<double>(top_k));
@@ -228,7 +232,7 @@ void want_balanced(double t, double tokens, std::size_t top_k, std::vector<char>
   }
 }
 
-/// Each token takes the k experts with most of their tokens still to come.
+/// Each token takes the k experts with the most tokens still to assign.
 void want_most(std::size_t top_k, std::vector<double>& to_come, std::vector<std::size_t>& order,
                std::vector<char>& wanted) {
   for (std::size_t e = 0; e < order.size(); ++e) order[e] = e;
@@ -241,7 +245,7 @@ void want_most(std::size_t top_k, std::vector<double>& to_come, std::vector<std:
   }
 }
 
-/// A draw that passes the limit: the load of rank 0, where the benchmark puts the fullest rank.
+/// One draw with the group limit: the load of rank 0, which is the most loaded rank in the benchmark.
 void add_grouped_draw(std::uint64_t draw, double tokens, double top_k, double ep, const Routing& routing,
                       std::vector<double>& counts, ExpertLoad& total) {
   const bool balanced = routing.kind == Routing::Kind::kBalanced;
@@ -253,7 +257,7 @@ void add_grouped_draw(std::uint64_t draw, double tokens, double top_k, double ep
   std::vector<double> to_come(counts.size()), got(counts.size());
   if (!balanced) {
     draw_counts(draw, tokens, top_k, ep, routing, counts);
-    const auto [begin, end] = fullest_rank(counts, ep);
+    const auto [begin, end] = most_loaded_rank(counts, ep);
     std::swap_ranges(counts.begin() + static_cast<std::ptrdiff_t>(begin),
                      counts.begin() + static_cast<std::ptrdiff_t>(end), counts.begin());
     for (std::size_t e = 0; e < counts.size(); ++e) to_come[e] = counts[e] / each;
@@ -270,9 +274,9 @@ void add_grouped_draw(std::uint64_t draw, double tokens, double top_k, double ep
              total);
 }
 
-/// The chances of the experts' places, rank by rank, as EPLB's global policy finds them: each further copy goes to the
-/// expert with the most a copy, then the most chosen copy left to the rank with the least that has a place for it.
-/// Tokens are spread evenly over the copies of an expert. Source: github.com/deepseek-ai/EPLB, eplb.py
+/// The probabilities of the expert slots, rank by rank, as placed by EPLB's global policy: each redundant copy goes to
+/// the expert with the highest load per copy; then the most loaded remaining copy goes to the least loaded rank with a
+/// free slot. Tokens are spread evenly over the copies of an expert. Source: github.com/deepseek-ai/EPLB, eplb.py
 /// (replicate_experts, balanced_packing).
 std::vector<double> balanced_places(const std::vector<double>& chances, double redundant, std::size_t ranks) {
   std::vector<double> copies(chances.size(), 1.0);
@@ -303,9 +307,9 @@ std::vector<double> balanced_places(const std::vector<double>& chances, double r
   return places;
 }
 
-/// Each token draws by popularity, independently of the others. Unless `balanced`, experts are placed without regard to
-/// their popularity, by seeded draws. Each placement adds the noise of the tokens' draws to every rank's mean, and its
-/// fullest rank counts.
+/// Each token draws by popularity, independently of the others. Unless `balanced`, experts are placed regardless of
+/// popularity, by seeded draws. Each placement adds the noise of the tokens' draws to every rank's mean; the most
+/// loaded rank counts.
 ExpertLoad popularity_load(double tokens, double ep, const std::vector<double>& chances, bool balanced) {
   const auto ranks = static_cast<std::size_t>(ep);
   std::vector<double> placed = chances;
@@ -339,7 +343,7 @@ ExpertLoad popularity_load(double tokens, double ep, const std::vector<double>& 
   return load;
 }
 
-/// Loads of one law at four token counts an octave.
+/// Loads under one routing law at four token counts per octave.
 class LoadTable {
  public:
   LoadTable(double top_k, double experts, double ep, const Routing& routing)
@@ -394,7 +398,7 @@ class LoadTable {
         continue;
       }
       draw_counts(stream, whole, top_k_, ep_, routing_, counts);
-      const auto [begin, end] = fullest_rank(counts, ep_);
+      const auto [begin, end] = most_loaded_rank(counts, ep_);
       add_counts({counts.data() + begin, end - begin}, load);
     }
     load.assignments /= draws;
@@ -411,7 +415,7 @@ class LoadTable {
   std::vector<std::unique_ptr<const ExpertLoad>> owned_;
 };
 
-/// Tables live as long as the program; each thread remembers the last few it used.
+/// Tables live as long as the program; each thread caches the last few it used.
 LoadTable& table_for(double top_k, double experts, double ep, const Routing& routing) {
   thread_local std::array<LoadTable*, 4> recent{};
   thread_local std::size_t next = 0;
@@ -449,7 +453,7 @@ ExpertLoad tabled_load(double tokens, double top_k, double experts, double ep, c
   return load;
 }
 
-/// EPLB brings the ranks to nearly the same load: each holds an even share of what all experts get.
+/// EPLB gives all ranks nearly the same load: each has an even share of the total.
 ExpertLoad levelled_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
   ExpertLoad load = tabled_load(tokens, top_k, experts, 1.0, routing);
   load.assignments /= ep;
@@ -481,13 +485,13 @@ ExpertLoad expert_load(double tokens, double top_k, double experts, double ep, c
   if (tokens == 0.0) return {};
   const double whole = std::max(1.0, tokens);
   ExpertLoad load = load_by_law(whole, top_k, experts, ep, routing);
-  // A token chooses different experts: the noise of the draws adds nothing beyond all that a rank has.
+  // A token chooses distinct experts, so the noise of the draws cannot exceed all experts of a rank.
   const double most = whole * std::min(top_k, local_experts(experts + routing.redundant, ep));
   load.assignments = std::min(load.assignments, most);
   return load;
 }
 
-double fullest_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
+double max_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing) {
   if (tokens <= 0.0 || ep <= 1.0) return 1.0;
   const double whole = std::max(1.0, tokens);
   return expert_load(tokens, top_k, experts, ep, routing).assignments / (whole * top_k / ep);

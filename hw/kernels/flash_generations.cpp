@@ -7,23 +7,23 @@ namespace {
 
 using attention::Chip;
 
-constexpr double kSoftmaxOperations = 4;      ///< of a score, beside its exponential
-constexpr double kSharedBytesPerClock = 128;  ///< of an SM (CUDA C++ programming guide, shared memory: 32 banks of 4 B)
-constexpr double kUsualClock = 1.7e9;         ///< where a GPU's is not known
-constexpr double kReachedProducts = 0.8, kReachedBandwidth = 0.85;  ///< as of naive attention
+constexpr double kSoftmaxOperations = 4;      ///< per score, besides its exponential
+constexpr double kSharedBytesPerClock = 128;  ///< per SM (CUDA C++ programming guide, shared memory: 32 banks of 4 B)
+constexpr double kUsualClock = 1.7e9;         ///< for a GPU with an unknown clock
+constexpr double kReachedProducts = 0.8, kReachedBandwidth = 0.85;  ///< as for naive attention
 /// mma.sync reaches about two thirds of the peak of Hopper's matrix units (pytorch.org/blog/flashattention-3).
 constexpr double kNarrowUnits = 2.0 / 3.0;
-constexpr double kHidden = 4;  ///< exponent of two resources that overlap nearly whole (docs/equations-attention.md)
+constexpr double kHidden = 4;  ///< exponent for two resources that overlap almost fully (docs/equations-attention.md)
 
-/// Keys of a block: 128 x 128 tiles, halves of them from FlashAttention-2 on where heads are wider than 64; the first
-/// one's walk 16 rows of queries past 256 or 128 keys (FMHA_kernel_traits of its fmha_fwd_hdim*.cu).
+/// Keys per block: 128 x 128 tiles; from FlashAttention-2 on, half of the keys for heads wider than 64. FlashAttention
+/// 1 processes 16 query rows against 256 or 128 keys (FMHA_kernel_traits of its fmha_fwd_hdim*.cu).
 double keys_of(const FlashGeneration& g, double head_dim) {
   if (g.outputs_in_memory) return head_dim <= 64 ? 256 : 128;
   return g.wide_units || head_dim <= 64 ? 128 : 64;
 }
 
 struct Work {
-  double pairs = 0;  ///< of a head
+  double pairs = 0;  ///< per head
   Cost cost;
 };
 
@@ -48,7 +48,7 @@ Seconds pair_time(const FlashGeneration& g, const AttentionHeads& h, const GpuSp
   const bool narrow = !g.wide_units && gpu.architecture == Architecture::kHopper;
   const Seconds products =
       Flops(2 * (h.head_dim + h.value_dim)) / (chip.per_sm() * kReachedProducts * (narrow ? kNarrowUnits : 1.0));
-  const double operations = gpu.peak(Dtype::kFp32).base() / 2 / chip.sms;  // a multiply and an add are one
+  const double operations = gpu.peak(Dtype::kFp32).base() / 2 / chip.sms;  // a multiply-add is one operation
   const double block = keys_of(g, h.head_dim);
   const Seconds softmax(1 / (gpu.exponentials_per_clock * clock) +
                         (kSoftmaxOperations + g.rescaling * h.value_dim / block) / operations);
@@ -112,7 +112,7 @@ std::optional<std::string_view> cannot_run(const FlashGeneration& g, const GpuSp
   const bool ampere = a == Architecture::kAmpere || a == Architecture::kAda || a == Architecture::kHopper ||
                       a == Architecture::kBlackwellGeforce;
   if (ampere || (g.outputs_in_memory && a == Architecture::kTuring)) return std::nullopt;
-  if (a == Architecture::kBlackwell) return "multiplies by mma.sync, whose rate on this GPU is not published";
+  if (a == Architecture::kBlackwell) return "uses mma.sync, whose rate on this GPU is not published";
   return g.outputs_in_memory ? "is for NVIDIA GPUs from Turing on" : "is for NVIDIA GPUs from Ampere on";
 }
 
@@ -131,7 +131,7 @@ Cost generation_prefill(const FlashGeneration& g, const PrefillShape& s, const A
       g.query_rows > 0 ? std::min(work.pairs, g.query_rows * attention::visible_keys(s.context_before + s.query_len,
                                                                                      g.query_rows, h.window))
                        : work.pairs;
-  // Blocks of threads go to the SMs as these become free: tiles of unequal length fill them, equal heads come in waves.
+  // Thread blocks go to SMs as these become free: tiles of unequal length fill them evenly, equal heads run in waves.
   const Seconds together = units * work.pairs / chip.sms * pair;
   const Seconds busy =
       tiles > 1 ? std::max(together, longest * pair) : attention::ceil_div(units, chip.sms) * work.pairs * pair;

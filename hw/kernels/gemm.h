@@ -14,22 +14,22 @@ struct GemmShape {
   Dtype weights = Dtype::kBf16;
   Dtype activations = Dtype::kBf16;
   double output_bytes = 2.0;  ///< of one element of C
-  Scales weight_scales{};     ///< group 0: the format's native scales
-  bool row_scales = true;     ///< activations carry a scale per row or block, computed at run time; else one per tensor
-  const MatmulKernel* asked = nullptr;  ///< the kernel that the engine was told to take, where it can run
+  Scales weight_scales{};     ///< group_size 0: the format's native scales
+  bool row_scales = true;     ///< activations have a scale per row or block, computed at run time; else one per tensor
+  const MatmulKernel* asked = nullptr;  ///< the kernel that the engine is configured to use where it can run
 };
 
-/// The format that a product's constants are kept under: 16-bit and wider operands share those of bf16. Weights that
-/// are unpacked to 16-bit activations go through one kind of kernel whatever their width: int4.
+/// The format under which a GEMM's constants are stored. 16-bit and wider operands share those of bf16. Weights that
+/// are unpacked to 16-bit activations use the same kernels whatever their width: int4.
 Dtype gemm_block(Dtype weights, Dtype activations);
 
-/// The kernel that runs the product: the one asked for, else the one that the rules name.
+/// The kernel of the GEMM: the requested one if there is one and it can run, else the one chosen by the rules.
 const MatmulKernel& gemm_kernel(const GemmShape& shape, const GpuSpec& gpu, const KernelRules& rules);
 
-/// Source: docs/equations-gemm.md. SIM_CHECK on shapes below one; a format that the GPU cannot compute with is
-/// refused earlier, where the deployment is read.
+/// Source: docs/equations-gemm.md. Shapes below one are a SIM_CHECK failure. Formats that the GPU cannot compute in are
+/// rejected earlier, when the deployment is read.
 Cost gemm(const GemmShape& shape, const Machine& machine);
-/// What is known of the error of that time.
+/// The fit and its error behind that time.
 Evidence gemm_evidence(const GemmShape& shape, const GpuSpec& gpu, const Efficiency& efficiency);
 
 }  // namespace roofcast

@@ -1,5 +1,5 @@
 #pragma once
-// Parts with more SMs than the one that was measured.
+// GPUs with more SMs than the measured one.
 
 #include <algorithm>
 
@@ -9,16 +9,15 @@
 
 namespace roofcast {
 
-/// `used` SMs of `gpu`, the rest idle. An SM runs at most at the rate of one of `gpu` with all of them busy or, where
-/// that is more, of one of the GPUs of its architecture whose constants it has, at the clock of `gpu`: fewer SMs then
-/// reach the peak of the chip.
+/// `gpu` with only `used` SMs busy. An SM runs at most at its rate when all SMs of `gpu` are busy or, if higher, at the
+/// rate per SM of a GPU of the same architecture that its constants come from, at the clock of `gpu`. Fewer SMs can
+/// then reach the peak of the chip.
 GpuSpec with_idle_sms(const GpuSpec& gpu, const ConstantsBlock& constants, int used);
 
-/// Kernels cut work by the number of SMs and run in whole waves, so that a shape may suit fewer SMs better. What a
-/// library does with the SMs of the GPU that was measured is in its constants; on a part with more of them it may leave
-/// some idle: as many run as that GPU has, or a quarter more, two quarters more, and so on; the same of each GPU on the
-/// way to `gpu`, if constants were carried over more than once.
-/// `price`: the Cost of a call on a GpuSpec.
+/// Kernels split work by the number of SMs and run in whole waves, so fewer SMs can suit a shape better. The constants
+/// contain what a library does with the SMs of the measured GPU. On a GPU with more SMs it may leave some idle: tried
+/// are the SM count of the measured GPU, 1.25 times, 1.5 times and so on; the same for each GPU in a chain of
+/// transfers. `price`: returns the Cost of a call on a GpuSpec.
 template <class Price>
 Cost with_sms_to_spare(const ConstantsBlock& constants, const GpuSpec& gpu, const Price& price) {
   Cost best = price(gpu);

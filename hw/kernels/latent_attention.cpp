@@ -19,13 +19,14 @@ using attention::LatentPrefillKernel;
 using attention::LatentPrefillParameters;
 using attention::LatentPrefillParts;
 
-/// GPUs without fp8 units keep 16-bit latents whatever was asked for: their kernels have no other form.
+/// Bytes of one cached token. GPUs without fp8 units keep 16-bit latents even if fp8 is requested: no kernel supports
+/// it.
 double row_bytes(const LatentHeads& h, const GpuSpec& gpu) {
   const Dtype kv = gpu.peak(Dtype::kFp8) > FlopsPerSecond{} ? h.kv : Dtype::kBf16;
   return h.cache_bytes_per_token > 0 ? h.cache_bytes_per_token : cached_bytes(kv, h.latent_dim + h.rope_dim);
 }
 
-/// flops = 2 h (2 latent + rope) a visible pair; bytes = cache once for all heads + q (latent + rope) and output
+/// flops = 2 h (2 latent + rope) per visible pair; bytes = cache once for all heads + q (latent + rope) and output
 /// (latent) of every head in 16 bit.
 Cost decode_work(const DecodeShape& s, const LatentHeads& h, double bytes_a_token) {
   const double dims = 2 * h.latent_dim + h.rope_dim;
@@ -36,7 +37,7 @@ Cost decode_work(const DecodeShape& s, const LatentHeads& h, double bytes_a_toke
   return cost;
 }
 
-/// Over expanded heads: every head has its own k and v, in 16 bit.
+/// For expanded heads: every head has its own k and v, in 16 bit.
 Cost prefill_work(const PrefillShape& s, const LatentHeads& h) {
   const double dims = h.qk_dim + h.value_dim, context = s.context_before + s.query_len;
   Cost cost;
@@ -137,7 +138,7 @@ Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Mac
       constants, gpu, [&](const GpuSpec& used) { return latent_decode_with(shape, heads, kernel, constants, used); });
 }
 
-/// attention_prefill's form without grouping.
+/// The equations of attention_prefill, without grouping.
 LatentPrefillParts attention::latent_prefill_parts(const PrefillShape& shape, const LatentHeads& heads,
                                                    const LatentPrefillKernel& kernel, const ConstantsBlock& constants,
                                                    const GpuSpec& gpu) {
@@ -178,8 +179,8 @@ Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads, co
   return parts.total(attention::queued_launch(parts.launch));
 }
 
-/// time = max(latent_decode's, 2 tokens padded heads (2 latent + rope) visible / (share x peak)). Rates of FlashMLA's
-/// README (MIT): 640 TFLOP/s on an H800 and 1450 on a B200 in prompts, 410 and 350 in decode. Padding:
+/// time = max(latent_decode's, 2 tokens padded heads (2 latent + rope) visible / (share x peak)). The rates are from
+/// FlashMLA's README (MIT): 640 TFLOP/s on an H800 and 1450 on a B200 in prefill, 410 and 350 in decode. Padding:
 /// sglang/srt/layers/attention/nsa_backend.py, _forward_flashmla_sparse.
 Cost latent_sparse(const DecodeShape& shape, const LatentHeads& heads, FlashMla kernel, const Machine& machine) {
   Cost cost = latent_decode(shape, heads, machine);

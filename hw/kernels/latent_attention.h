@@ -1,6 +1,6 @@
 #pragma once
-// Multi-head latent attention (DeepSeek-V2, 2024): one latent of latent_dim + rope_dim values a token
-// is cached for all heads.
+// Multi-head latent attention (DeepSeek-V2, 2024): per token, one latent of latent_dim + rope_dim values is cached for
+// all heads.
 
 #include <span>
 
@@ -16,7 +16,7 @@ class LatentPrefillKernel;
 class LatentDecodeKernel;
 }  // namespace attention
 
-/// Heads of one GPU; the latent is replicated, not sharded.
+/// Heads on one GPU. The latent is replicated on every GPU.
 struct LatentHeads {
   double heads = 0;
   double latent_dim = 512, rope_dim = 64;
@@ -27,28 +27,28 @@ struct LatentHeads {
   bool fp8_prompts = false;          ///< prompts over an fp8 cache are multiplied in fp8 (SGLang)
 };
 
-/// Expanded to full heads; the expansion's GEMMs are operators of their own.
+/// Attention over heads expanded from the latent; the GEMMs of the expansion are separate operators.
 Cost latent_prefill(const PrefillShape& shape, const LatentHeads& heads, const Machine& machine);
-/// Does the engine run this prompt or chunk as absorbed decode?
+/// Whether the engine runs this prompt or chunk as absorbed decode.
 bool runs_as_decode(const PrefillShape& shape, const LatentHeads& heads, const GpuSpec& gpu, const KernelRules& rules);
-/// Most new tokens per sequence for which it does: 512 under vLLM with FlashAttention-3, 128 with FlashMLA (fp8
-/// caches), else 1; none under TensorRT-LLM. Source: vllm-project/vllm (Apache-2.0), vllm/v1/attention/backends/mla,
-/// reorder_batch_threshold of each.
+/// Most new tokens per sequence that run as absorbed decode: 512 under vLLM with FlashAttention-3, 128 with FlashMLA
+/// (fp8 caches), else 1; 0 under TensorRT-LLM. Source: vllm-project/vllm (Apache-2.0), vllm/v1/attention/backends/mla,
+/// reorder_batch_threshold of each backend.
 double absorbed_queries(const GpuSpec& gpu, Dtype kv, const KernelRules& rules);
-/// Absorbed: every head attends to the latent itself.
+/// Weight absorption: every head attends to the latent itself.
 Cost latent_decode(const DecodeShape& shape, const LatentHeads& heads, const Machine& machine);
 
-/// FlashMLA's kernels for attention to the tokens that an indexer chose, in prompts and over its fp8 cache in decode.
+/// FlashMLA's kernels for attention to tokens chosen by an indexer: for prompts, and for decode over its fp8 cache.
 enum class FlashMla { kNone, kPrefill, kDecode };
-/// These kernels pad the heads of a GPU to 64, for prompts on Blackwell to 128.
+/// These kernels pad the heads of a GPU to 64, and to 128 for prompts on Blackwell.
 Cost latent_sparse(const DecodeShape& shape, const LatentHeads& heads, FlashMla kernel, const Machine& machine);
 
-/// The kernels that the rules name.
+/// The kernels that the rules choose.
 const attention::LatentPrefillKernel& latent_prefill_kernel(const LatentHeads& heads, const GpuSpec& gpu,
                                                             const KernelRules& rules);
 const attention::LatentDecodeKernel& latent_decode_kernel(const LatentHeads& heads, const GpuSpec& gpu,
                                                           const KernelRules& rules);
-/// The same with given constants (calibrated).
+/// The same for given constants (kCalibrated).
 Cost latent_prefill_with(const PrefillShape& shape, const LatentHeads& heads,
                          const attention::LatentPrefillKernel& kernel, const ConstantsBlock& constants,
                          const GpuSpec& gpu);

@@ -21,23 +21,23 @@ namespace roofcast {
 namespace {
 
 constexpr double kTileColumns = 128.0, kDefaultTileColumns = 64.0;
-constexpr double kTileDepth = 64.0;  ///< the products' inner dimension is padded to multiples of this
-/// Depth of a tile in vLLM's default configuration, in elements of the inner dimension: tiles of 16, of 64 rows.
+constexpr double kTileDepth = 64.0;  ///< the GEMMs' inner dimension is padded to a multiple of this
+/// Depth of a tile in vLLM's default configuration, in elements of the inner dimension, for tiles of 16 and of 64 rows.
 constexpr double kSmallTileStep = 64.0, kLargeTileStep = 32.0;
-/// Triton reads whole vectors along dimensions known to be multiples of 16, and single elements elsewhere.
+/// Triton reads vectors along dimensions that are multiples of 16, else single elements.
 constexpr double kAlignment = 16.0;
 
 /// One GPU's part of the layer.
 struct LocalExperts {
   ExpertLoad load;
-  double hidden = 0, inter = 0, gates = 2;  ///< gates: columns of the first product, in multiples of inter
+  double hidden = 0, inter = 0, gates = 2;  ///< gates: columns of the first GEMM, in multiples of inter
   double held = 0;                          ///< tokens on the rank
   double choices = 0;                       ///< choices that the kernel receives, including those for other ranks
   double experts = 0;
   double weight_element = 0, activation_element = 0;  ///< bytes
 
   double weights() const { return load.hits * hidden * inter * (gates + 1.0) * weight_element; }
-  /// Bytes of both products: A read, C written in 16 bit.
+  /// Bytes of both GEMMs: A read, C written in 16 bit.
   double operands() const {
     return load.assignments *
            (hidden * activation_element + 2.0 * gates * inter + inter * activation_element + 2.0 * hidden);
@@ -50,14 +50,14 @@ double activation_bytes(Dtype dtype) {
   return dtype == Dtype::kFp8Block ? 1.0 + 4.0 / 128.0 : bytes_per_element(dtype);
 }
 
-/// Expected number of `tokens` tokens with a choice on the rank, if each of their k choices falls there with
+/// Expected number of the `tokens` tokens with a choice on the rank, if each of their k choices is there with
 /// probability a / (T k).
 double expected_tokens(const MoeShape& shape, double assignments) {
   const double chance = std::min(1.0, assignments / (shape.tokens * shape.top_k));
   return shape.tokens * (1.0 - std::pow(1.0 - chance, shape.top_k));
 }
 
-/// The choices of received tokens grow in proportion to the expected ones, at least one per token.
+/// For received tokens, the choices are scaled up from the expected ones, to at least one per token.
 ExpertLoad load_of(const MoeShape& shape) {
   ExpertLoad load = expert_load(shape.tokens, shape.top_k, shape.experts, shape.ep, shape.routing);
   if (shape.layout != ExpertLayout::kReceived || shape.received <= 0.0) return load;
@@ -72,7 +72,7 @@ ExpertLoad load_of(const MoeShape& shape) {
   return load;
 }
 
-/// The kernel sees only the tokens sent to its experts.
+/// Whether the kernel gets only the tokens of its own experts.
 bool comes_by_expert(const MoeShape& shape) {
   return shape.layout == ExpertLayout::kMasked || shape.layout == ExpertLayout::kContiguous;
 }
@@ -105,8 +105,8 @@ std::size_t tile_index(double rows) {
          3;
 }
 
-/// Experts per rank and inner dimensions for which vLLM ships tuned tiles for the A100-SXM4-80GB. Source:
-/// vllm-project/vllm (Apache-2.0), vllm/model_executor/layers/fused_moe/configs, from the files' names.
+/// Experts per rank and inner dimensions for which vLLM ships tuned tiles for the A100-SXM4-80GB. Source: the file
+/// names in vllm-project/vllm (Apache-2.0), vllm/model_executor/layers/fused_moe/configs.
 bool has_shipped_table(double experts, double inter) {
   static constexpr std::array<std::pair<double, double>, 19> kTables{{{1, 1792},
                                                                       {1, 3584},
@@ -130,14 +130,14 @@ bool has_shipped_table(double experts, double inter) {
   return std::find(kTables.begin(), kTables.end(), std::pair(experts, inter)) != kTables.end();
 }
 
-/// First and last tile height that the kernel may use for this shape; equal where a rule decides.
+/// Smallest and largest tile height that the kernel may use for this shape; equal if a rule decides.
 struct TileChoice {
   std::size_t first, last;
   double columns = kTileColumns;
-  double step = 0.0;  ///< in elements of the inner dimension; 0: as deep as it takes to hide the memory latency
+  double step = 0.0;  ///< in elements of the inner dimension; 0: deep enough to hide the memory latency
 };
-/// vLLM's default since 0.16, by the tokens of a step (github.com/vllm-project/vllm/pull/34846). The tables for Ampere
-/// were measured under the earlier one.
+/// vLLM's default since 0.16, which depends on the tokens of a step (github.com/vllm-project/vllm/pull/34846). The
+/// tables for Ampere were measured with the earlier default.
 TileChoice later_default(double tokens) {
   const double rows = tokens <= 32.0 ? 16.0 : tokens <= 96.0 ? 32.0 : tokens <= 512.0 ? 64.0 : 128.0;
   const std::size_t index = tile_index(rows);
@@ -172,14 +172,14 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
   return {index, index, columns, step};
 }
 
-/// What the two products need beside the tile height; in seconds and bytes.
+/// Inputs of the two GEMMs beside the tile height, in seconds and bytes.
 struct ProductRates {
   double flops_per_sm = 0, sms = 0;
   double weights_per_second = 0, operands_per_second = 0;
-  double kept_bytes = 0;    ///< part of an expert's weights that stays in L2 for its next tile of rows
+  double kept_bytes = 0;    ///< bytes of an expert's weights that stay in L2 for its next tile of rows
   double step_seconds = 0;  ///< latency of one step of a tile's inner dimension
 };
-/// C[rows, n] = A[rows, k] B[k, n], for every expert hit.
+/// C[rows, n] = A[rows, k] B[k, n] for every expert with tokens.
 struct GroupedProduct {
   double n = 0, k = 0;
   double a_bytes = 0;
@@ -189,14 +189,14 @@ struct ProductTime {
   double total = 0, compute = 0, memory = 0;
 };
 
-/// One grouped product, n columns and k deep, over the experts hit, in tiles of `rows` x `columns`:
+/// One grouped GEMM with n columns and inner dimension k over the experts with tokens, in tiles of `rows` x `columns`:
 ///   compute = waves x (2 columns ceil64(k) (rows + overhead + empty_row_loss empty rows) / rate of an SM + start of a
 ///   tile)
 /// Tiles narrower than 128 columns also lose overhead along their columns: overhead (1 / columns - 1 / 128) more.
-///   memory  = weights of the experts hit, read again for further tiles of rows where L2 did not keep them,
+///   memory  = weights of these experts, read again for further tiles of rows unless L2 kept them,
 ///             + A and C of the assignments; in quadrature with the latency of a tile's consecutive steps
-///   time    = sqrt(compute^2 + memory^2): the two overlap, less well the closer they are
-/// Tiles run in waves over the SMs. Small experts fill their tiles badly, which is most of what a MoE loses.
+///   time    = sqrt(compute^2 + memory^2): the closer the two are, the less they overlap
+/// Tiles run in waves over the SMs. Experts with few tokens fill their tiles poorly, which is the main loss of a MoE.
 ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, const TileChoice& choice,
                             const LocalExperts& part, const ProductRates& rates, const MoeParameters& p) {
   const auto [n, k, a_bytes, stall] = product;
@@ -250,11 +250,11 @@ double fixed_seconds(const MoeShape& shape, const LocalExperts& part, const MoeP
          1e-9 * p.ns_per_assignment * part.choices;
 }
 
-/// Gather tokens to the experts (and quantize), activate, and sum the experts' outputs: bytes of `rows` rows and of the
-/// tokens themselves, read and written. Where the product gathers, only the tokens are quantized. Kernels that work on
-/// all rows may first write zeros, in both products, for the rows of other ranks (ExpertRows::kZeroed). Behind DeepEP
-/// tokens arrive quantized: in place in the low-latency mode; in the normal mode they are copied to padded rows, and
-/// their results are summed back to the tokens held.
+/// Bytes of the shuffling: gather tokens to the experts (and quantize them), activate, and sum the experts' outputs.
+/// Rows and tokens are read and written. If the GEMM gathers, only the tokens are quantized. Kernels that process all
+/// rows may first write zeros in both GEMMs for the rows of other ranks (ExpertRows::kZeroed). After DeepEP, tokens
+/// arrive quantized: in place in the low-latency mode; in the normal mode they are copied to padded rows, and their
+/// results are summed back to the rank's tokens.
 double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
   const double element = part.activation_element;
   const double between = part.inter * (2.0 * part.gates + element);
@@ -271,8 +271,8 @@ double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
          zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * part.held * part.hidden;
 }
 
-/// The first product. Rows gathered in place come from memory once and, for a token's other experts, from L2 as far as
-/// the tokens fit there. The rest comes late, and the tiles wait for it.
+/// The first GEMM. Gathered rows are read from memory once and, for a token's other experts, from L2 as far as the
+/// tokens fit. The tiles stall on the other rows.
 GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, const MoeParameters& p,
                              const GpuSpec& gpu) {
   const double row = part.hidden * part.activation_element, all = part.load.assignments * row;
@@ -285,8 +285,9 @@ GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, co
   return up;
 }
 
-/// Kernels that size their tiles by the mean load walk all columns of one tile of rows before the next. They read an
-/// expert's weights again for each tile, except for what L2 kept. Other kernels walk several tiles of rows at a time.
+/// Kernels that choose their tiles by the mean load process all columns of one tile of rows before the next. They read
+/// an expert's weights again for each tile, except for what L2 kept. Other kernels process several tiles of rows at a
+/// time.
 double kept_bytes(const ExpertTraits& t, const GpuSpec& gpu) {
   const bool one_by_one = t.rule == TileRule::kLocalMean && !t.gathers;
   return one_by_one ? kL2Usable * gpu.l2_cache.base() : std::numeric_limits<double>::infinity();
@@ -298,7 +299,7 @@ FlopsPerSecond peak_of(const MoeShape& shape, const GpuSpec& gpu) {
   return gpu.peak(*compute);
 }
 
-/// Weights in L2 come at its rate and latency. From memory, rows of 64 bytes are slower.
+/// Weights in L2 are read at its rate and latency. Rows of 64 bytes are slower to read from memory.
 ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, const TileChoice& tiles,
                            const ExpertTraits& t, const MoeParameters& p, const GpuSpec& gpu, bool repeated) {
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
@@ -312,8 +313,8 @@ ProductRates product_rates(const MoeShape& shape, const LocalExperts& part, cons
           .step_seconds = p.memory_step_us * 1e-6 * bandwidth / cached};
 }
 
-/// The roofline of the two products, with the activation's traffic between them. Dense blocks count that traffic too,
-/// so one expert that every token uses costs as much as a dense block.
+/// The roofline of the two GEMMs, with the activation's traffic between them. Dense layers count that traffic too, so
+/// one expert used by every token costs as much as a dense layer.
 Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond bandwidth) {
   Cost cost = roofline(Flops{part.flops()}, Bytes{part.weights() + part.operands()}, peak, bandwidth);
   const Bytes activation{part.load.assignments * part.inter * (part.gates + 1.0) * 2.0};
@@ -333,17 +334,17 @@ CallTraits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
   return traits;
 }
 
-/// Whether a rule chose the kernel because the engine was told to use it.
+/// Whether a rule applied because the engine is configured to use this kernel.
 bool is_asked(const KernelRule& rule) {
   return std::any_of(rule.when.begin(), rule.when.end(),
                      [](const CallCondition& c) { return c.trait == Trait::kAsked; });
 }
 
-/// The first kernel that the rules allow and that was measured; `lent` where they name another one before it or,
-/// if one was asked for, where it is not of that kind.
+/// The first measured kernel that the rules allow. `lent` is set if the rules name another one before it or, if one was
+/// requested, if this is another kind.
 ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
-  const auto wish = static_cast<AskedExperts>(traits[Trait::kAsked]);
-  const bool asked = wish != AskedExperts::kDefault && wish != AskedExperts::kUntuned;
+  const auto wish = static_cast<RequestedExperts>(traits[Trait::kAsked]);
+  const bool asked = wish != RequestedExperts::kDefault && wish != RequestedExperts::kUntuned;
   const Kernel* named = nullptr;
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
@@ -365,11 +366,11 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
   CallTraits traits = traits_of(shape, *machine.gpu);
   const ExpertsChoice own = first_measured(traits, shape.weights, efficiency);
-  const bool untuned = shape.asked == AskedExperts::kUntuned;  // tells nothing of tuned kernels, nor these of it
+  const bool untuned = shape.asked == RequestedExperts::kUntuned;  // says nothing about tuned kernels, and vice versa
   if (own.kernel != nullptr && !(own.lent && untuned)) return own;
   if (untuned) return {&named_experts(shape, *machine.gpu, efficiency.rules()), nullptr, false};
   MoeShape plain = shape;  // only the default kernel stands in for other formats
-  plain.asked = AskedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
+  plain.asked = RequestedExperts::kDefault, plain.gated = true, plain.ep = 1, plain.activations = Dtype::kBf16;
   for (const Dtype near : {Dtype::kFp8, Dtype::kMxfp4, Dtype::kInt4, Dtype::kBf16}) {
     const double gap = element_bits(near) - element_bits(shape.weights);
     if (gap < 0.0 || (gap > 4.0 && near != Dtype::kBf16)) continue;
@@ -386,7 +387,7 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
 Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
   const ExpertsChoice choice = choose_experts(shape, machine);
   const double lent = choice.kernel->facts().unexplained.lent;
-  if (choice.constants == nullptr) return {nullptr, lent};  // no better known than by another kernel's constants
+  if (choice.constants == nullptr) return {nullptr, lent};  // as uncertain as another kernel's constants
   return {choice.constants->record, choice.lent ? lent : 0.0};
 }
 
@@ -395,16 +396,16 @@ std::span<const std::string_view> expert_layout_names() {
   return kNames;
 }
 
-std::span<const std::string_view> asked_experts_names() {
+std::span<const std::string_view> requested_experts_names() {
   static constexpr std::array<std::string_view, 8> kNames{"default", "low_latency", "modular", "cutlass",
                                                           "marlin",  "untuned",     "triton",  "trtllm_gen"};
   return kNames;
 }
 
-AskedExperts parse_asked_experts(std::string_view name, const Mark& mark) {
-  const std::span<const std::string_view> names = asked_experts_names();
+RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark) {
+  const std::span<const std::string_view> names = requested_experts_names();
   const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<AskedExperts>(found - names.begin());
+  if (found != names.end()) return static_cast<RequestedExperts>(found - names.begin());
   throw ConfigError(mark,
                     unknown_name("kernel of experts", name, std::vector<std::string>(names.begin(), names.end())));
 }
@@ -418,12 +419,12 @@ namespace {
 /// Two more kernels over the rows of the local choices: a 16-bit copy before quantization (written and read again), and
 /// a copy of the results before they are summed (docs/equations-moe.md).
 Cost expansion(const MoeShape& shape, const Machine& machine) {
-  constexpr double kReadAndWritten = 2.0 + 2.0, kCopies = 2.0;  // bytes of a value
+  constexpr double kReadAndWritten = 2.0 + 2.0, kCopies = 2.0;  // bytes per value
   const double values = local_part(shape).load.assignments * shape.hidden;
   return elementwise(Bytes(kCopies * kReadAndWritten * values), Flops(0), kCopies, machine);
 }
 
-/// Constants that stand in from another format, at the rate of the one that runs.
+/// Constants that stand in from another format, at the rate of the format that runs.
 MoeParameters parameters_of(const ExpertsChoice& choice, const MoeShape& shape, const Machine& machine) {
   const ExpertsKernel& kernel = *choice.kernel;
   const GpuSpec& gpu = *machine.gpu;
@@ -458,11 +459,11 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   return ideal_experts(local_part(shape), peak_of(shape, *machine.gpu), machine.gpu->memory_bandwidth);
 }
 
-/// time = gate+up product + down product + shuffling + fixed costs; see grouped_product.
+/// time = gate+up GEMM + down GEMM + shuffling + fixed costs; see grouped_product.
 ///   fixed = launch + per expert x local experts + per assignment x T k + expert map (ep > 1) + per choice x k
 /// A repeated layer finds its weights in L2 if they fit (hw/kernels/l2.h). A served layer does not, because the weights
-/// of other layers pass in between. The layer's own output is in L2 in both cases. Source: docs/equations-moe.md. Wrong
-/// by up to 2x where a library took a bad tactic for some (tp, ep).
+/// of other layers are read in between. The layer's own output is in L2 in both cases. Source: docs/equations-moe.md.
+/// Off by up to 2x where a library chose a bad tactic for some (tp, ep).
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& p, const GpuSpec& gpu,
                       bool repeated) {
   if (shape.tokens <= 0.0) return {};

@@ -15,9 +15,9 @@ namespace roofcast {
 namespace {
 
 constexpr double kActivationBytes = 2.0;  ///< 16-bit activations
-constexpr double kStripTokens = 512.0;    ///< tokens that a block of the convolution takes at a time
+constexpr double kStripTokens = 512.0;    ///< tokens that a block of the convolution processes at a time
 
-/// (x^4 + y^4)^(1/4): the larger, a little more where they are alike and the hardware cannot hide one in the other.
+/// (x^4 + y^4)^(1/4): about the larger one, and more if both are similar and cannot fully overlap.
 double smooth_max(double x, double y) {
   const double large = std::max(x, y), small = std::min(x, y);
   if (large <= 0.0) return 0.0;
@@ -27,30 +27,31 @@ double smooth_max(double x, double y) {
 
 double state_elements(const StateMixer& m) { return m.heads * m.key_dim * m.value_dim; }
 
-/// Read and written once: queries, keys, values, outputs; in Mamba the groups' C and B, x and y.
+/// Values read or written once per token: queries, keys, values, outputs; in Mamba, C and B of the groups, x and y.
 double token_bytes(const StateMixer& m) {
   return kActivationBytes * (2.0 * m.key_heads * m.key_dim + 2.0 * m.heads * m.value_dim);
 }
 
-/// FLOPs per token in the recurrent form, a multiply and an add per element: decay and write k v^T, read S q; the delta
-/// rule also reads S k. S4's states are complex, two values each: a x + b u is 6 + 2 + 2 FLOP, Re(c x) 4, so 7 per
-/// value.
+/// FLOPs per token in the recurrent form, with a multiply and an add per element: decay and write k v^T, read S q; the
+/// delta rule also reads S k. S4's states are complex, two values each: a x + b u takes 6 + 2 + 2 FLOPs, Re(c x) 4,
+/// hence 7 per value.
 double flops_per_token(const StateMixer& m) {
   const double passes = m.kind == StateMixer::Kind::kS4 ? 7.0 : m.has_delta_rule() ? 6.0 : 4.0;
   return passes * state_elements(m);
 }
 
-/// Work of one chunk of one head relative to that of the measured kernel, 64 tokens of a 128 x 128 state:
-/// products inside the chunk, C^2 (Dk + Dv), and with the state, 2 C Dk Dv.
+/// Work of one chunk of one head relative to that of the measured kernel, which has 64 tokens and a 128 x 128 state:
+/// GEMMs within the chunk, C^2 (Dk + Dv), and with the state, 2 C Dk Dv.
 double chunk_work(const StateMixer& m, double chunk) {
   const auto work = [](double c, double k, double v) { return c * c * (k + v) + 2.0 * c * k * v; };
   return work(chunk, m.key_dim, m.value_dim) / work(64.0, 128.0, 128.0);
 }
 
-/// Scans by channel have no matrix products: exponentials and the like for each (token, channel, state), at about 1.7
-/// GHz. Mamba-1 has one; RG-LRU two sigmoids, an exponential and a root (De et al. 2024, arXiv:2402.19427,
-/// section 2.4); RWKV-4 four for its three values per channel (Peng et al. 2023, arXiv:2305.13048, appendix D). S4 has
-/// none, and a step of its recurrence instead; convolutions by FFT, which it may use for prompts, are not priced.
+/// Special functions per (token, channel, state). Scans by channel have no GEMMs; their time is that of exponentials
+/// and similar functions, at about 1.7 GHz. Mamba-1 has one; RG-LRU two sigmoids, an exponential and a root (De et al.
+/// 2024, arXiv:2402.19427, section 2.4); RWKV-4 four for its three values per channel (Peng et al. 2023,
+/// arXiv:2305.13048, appendix D). S4 has none, but a step of its recurrence; the FFT convolutions that it may use in
+/// prefill are not modelled.
 constexpr double kExponentialClock = 1.7e9;
 double special_functions(const StateMixer& m) {
   if (m.kind == StateMixer::Kind::kRgLru) return 4.0;
@@ -66,7 +67,7 @@ Cost sum(Cost a, const Cost& b) {
 }
 
 Bytes convolution_bytes(double batch, double tokens, const StateMixer& m) {
-  const double state = 2.0 * (m.conv_width - 1.0) * kActivationBytes;  // read and written a channel
+  const double state = 2.0 * (m.conv_width - 1.0) * kActivationBytes;  // read and written, per channel
   return Bytes{batch * m.conv_channels * (2.0 * kActivationBytes * tokens + state)};
 }
 
@@ -143,8 +144,9 @@ const StateKernel& state_kernel(const StateMixer& mixer, const GpuSpec& gpu, con
   return static_cast<const StateKernel&>(rules.pick(KernelKind::kState, traits_of(mixer, gpu)));
 }
 
-/// b = 4 L C + 12 C bytes per sequence (four taps, 16 bit). Blocks of one (sequence, channel) walk over the prompt in
-/// strips of 512 tokens, some to an SM; or blocks are many and short, and what an SM can issue limits them:
+/// b = 4 L C + 12 C bytes per sequence (four taps, 16 bit). Either a block per (sequence, channel) loops over the
+/// prompt in strips of 512 tokens, with several blocks per SM; or there are many short blocks, limited by the issue
+/// rate of SMs:
 ///   time = launch + ramp min(L, 8)/8 + smooth_max(waves (start + ceil(L/512) strip) + b issue / SMs, b / bandwidth)
 /// Source: docs/equations-state.md.
 Seconds convolution_prefill_time(double batch, double query_len, double channels, const ConvolutionParameters& p,
@@ -159,7 +161,7 @@ Seconds convolution_prefill_time(double batch, double query_len, double channels
                  smooth_max(1e-6 * waves * strips + issue, bytes / rate)};
 }
 
-/// 16 bytes per channel: the window of three read and written, the token and the output.
+/// 16 bytes per channel: the window of three values read and written, the token, and the output.
 Seconds convolution_decode_time(double batch, double channels, const ConvolutionParameters& p, const GpuSpec& gpu) {
   const double bytes = 16.0 * batch * channels;
   const double rate = rate_with_l2(gpu, Bytes{bytes}, gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction);
@@ -167,12 +169,12 @@ Seconds convolution_decode_time(double batch, double channels, const Convolution
   return Seconds{1e-6 * p.decode_launch_us + smooth_max(issue, bytes / rate)};
 }
 
-/// n = ceil(L / 64) chunks of each (sequence, head), whose states follow one another.
-///   fused:    a block walks through its chunks;  waves (start + n chunk), beside the traffic
-///   unfused:  chunks in parallel, then a short serial pass; keys and values cross memory between the kernels
-/// waves = ceil(B H / SMs), or B H / SMs + 1/2 once there are many.
+/// n = ceil(L / 64) chunks per (sequence, head), whose states depend on each other in sequence.
+///   fused:    a block loops over its chunks;  waves (start + n chunk), overlapping with the traffic
+///   unfused:  chunks in parallel, then a short serial pass; keys and values go through memory between the kernels
+/// waves = ceil(B H / SMs), or B H / SMs + 1/2 if there are many.
 ///   time = launch + n serial + smooth_max(waves (start + n chunk), bytes / bandwidth) + B H n chunk_sm / SMs
-/// An engine has one of the two; the other's constants are then 0. Source: docs/equations-state.md.
+/// An engine has one of the two; the constants of the other are then 0. Source: docs/equations-state.md.
 Seconds scan_prefill_time(double batch, double query_len, const StateMixer& m, const StateParameters& p,
                           const GpuSpec& gpu) {
   constexpr double kChunk = 64.0;
@@ -198,7 +200,7 @@ Bytes decode_state_traffic(double batch, const StateMixer& m, const StateParamet
   return Bytes{batch * (2.0 * state_elements(m) * bytes_per_element(m.state) * p.decode_state_share)};
 }
 
-/// The state is read and written once, and crosses memory whole: other layers' came between.
+/// The state is read and written once, and always from memory, because other layers' states evicted it from L2.
 Seconds recurrence_decode_time(double batch, const StateMixer& m, const StateParameters& p, const GpuSpec& gpu) {
   const double bytes = decode_state_traffic(batch, m, p).base();
   const double rate = gpu.memory_bandwidth.base() * p.decode_bandwidth_fraction;

@@ -1,4 +1,4 @@
-// Every kernel that roofcast knows. A new one is a file of its own and a line here, after its lender.
+// All kernels. A new one needs a file of its own and a line here, after its lender.
 
 #include <vector>
 

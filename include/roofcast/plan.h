@@ -9,8 +9,8 @@ struct PlanOptions {
   Fidelity fidelity = Fidelity::calibrated;
 };
 
-/// The cheapest deployments that meet the scenario's `objectives` under its workload, out of its `search`:
-/// "deployments" in order, the winner first. Throws Error.
+/// Searches the scenario's `search` for the cheapest deployments that meet its `objectives` under its workload.
+/// "deployments" are in order, the best first. Throws Error.
 Result plan(const Scenario& scenario, const PlanOptions& options = {});
 
 }  // namespace v0

@@ -9,34 +9,34 @@
 namespace roofcast {
 inline namespace v0 {
 
-/// An answer: named numbers and texts under dotted keys such as "memory.weight_bytes" or "operators.0.time_us". They
-/// are those of `roofcast ... --format json`, which docs/metrics.md explains.
+/// A result: numbers and texts under dotted keys such as "memory.weight_bytes" or "operators.0.time_us". The keys are
+/// those of `roofcast ... --format json`, described in docs/metrics.md.
 class Result {
  public:
-  /// "estimate", "simulation", "plan" or, of several services, "services_plan".
+  /// "estimate", "simulation", "plan", or "services_plan" for a plan of several services.
   const std::string& kind() const;
-  /// Version of the keys of this kind: it grows when a key is renamed or dropped.
+  /// Version of the keys of this kind; it increases when a key is renamed or removed.
   int schema() const;
 
-  /// False when no answer exists: the model does not fit, nothing meets the objectives. reason() then says why. An
-  /// estimate has its numbers all the same, and a plan the nearest deployment.
+  /// False if no answer exists: the model does not fit, or nothing meets the objectives. reason() then says why. An
+  /// estimate still has its numbers, and a plan the nearest deployment.
   bool answered() const;
   const std::string& reason() const;
 
-  /// Each throws Error where the key is missing, is of another type, or ends in another unit.
+  /// These throw Error if the key is missing, has another type, or ends in another unit.
   double number(std::string_view key) const;
-  Seconds time(std::string_view key) const;  ///< of a key in _s, _ms or _us, or "duration"
-  Bytes bytes(std::string_view key) const;   ///< of a key in bytes
+  Seconds time(std::string_view key) const;  ///< for keys that end in _s, _ms or _us, and "duration"
+  Bytes bytes(std::string_view key) const;   ///< for keys in bytes
   bool flag(std::string_view key) const;
   std::string text(std::string_view key) const;
-  std::size_t size(std::string_view key) const;  ///< entries of a list
+  std::size_t size(std::string_view key) const;  ///< number of entries of a list
   bool has(std::string_view key) const;
 
-  /// Everything, as the program prints it; empty when there are no numbers at all.
+  /// The whole result as the program prints it; empty if there are no numbers.
   const std::string& json() const;
 
   struct State;
-  explicit Result(std::shared_ptr<const State> state);  ///< for the library itself
+  explicit Result(std::shared_ptr<const State> state);  ///< for internal use
 
  private:
   std::shared_ptr<const State> state_;

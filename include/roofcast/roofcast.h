@@ -1,5 +1,5 @@
 #pragma once
-// Everything.
+// Includes all public headers.
 #include "roofcast/error.h"
 #include "roofcast/estimate.h"
 #include "roofcast/plan.h"

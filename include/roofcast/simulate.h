@@ -9,7 +9,7 @@ struct SimulateOptions {
   Fidelity fidelity = Fidelity::calibrated;
 };
 
-/// The scenario's workload, request by request. The same seed gives the same result. Throws Error.
+/// Simulates the scenario's workload request by request. The same seed gives the same result. Throws Error.
 Result simulate(const Scenario& scenario, const SimulateOptions& options = {});
 
 }  // namespace v0

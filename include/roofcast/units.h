@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that know their unit. Times are those of <chrono>, which converts between them.
+// Numbers with units. Times are those of <chrono>, which converts between them.
 
 #include <chrono>
 

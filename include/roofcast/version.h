@@ -1,5 +1,5 @@
 #pragma once
-// The version of the library: CMake reads it here. Until 1.0 a new minor version may change what these headers offer.
+// The version of the library, read by CMake from here. Before 1.0, a new minor version may change these headers.
 
 #define ROOFCAST_VERSION_MAJOR 0
 #define ROOFCAST_VERSION_MINOR 1
@@ -8,7 +8,7 @@
 namespace roofcast {
 inline namespace v0 {
 
-/// Of the linked library, such as "0.1.0".
+/// The version of the linked library, such as "0.1.0".
 const char* version();
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 """Speed of the Python package.
 
 usage: PYTHONPATH=build/release/python python3 python/bench/speed.py [PROGRAM]
-PROGRAM: build/release/bench/roofcast_library_bench, the same estimate through C++ alone.
+PROGRAM: build/release/bench/roofcast_library_bench, the same estimate in C++ only.
 """
 
 import subprocess

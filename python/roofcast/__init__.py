@@ -3,14 +3,14 @@
     >>> import roofcast
     >>> roofcast.estimate(model="llama-3.1-8b", gpu="h100-sxm", batch=16).tpot_ms
 
-Every function answers what the command of the same name does, with the same keys and the same numbers. A scenario is a
-dict, YAML text, the path of a file, or the name of a shipped one. Keywords stand for keys of the scenario, as the flags
-of the command line do: model, gpu, engine, tp, pp, dp, dcp, ep, attention_dp, weights, activations, kv_cache_dtype, price,
+Every function returns what the command of the same name prints, with the same keys and numbers. A scenario is a dict,
+YAML text, the path of a file, or the name of a shipped scenario. Keyword arguments set keys of the scenario, like the
+flags of the command line: model, gpu, engine, tp, pp, dp, dcp, ep, attention_dp, weights, activations, kv_cache_dtype, price,
 seed, fidelity ("calibrated" or "ideal"), force_unsupported; `set` is a dict of dotted keys. A model is a name, a YAML
-file, a Hugging Face config.json or the folder of one.
+file, a Hugging Face config.json, or a folder with one.
 
-What is wrong with the input raises ConfigError; that no answer exists, Infeasible. Long computations free the GIL, call
-progress(done, of) on the thread of the caller, and end on Ctrl-C. All functions may be called on several threads.
+Invalid input raises ConfigError. If no answer exists, Infeasible is raised. Long computations release the GIL, call
+progress(done, of) on the caller's thread, and stop on Ctrl-C. All functions are thread-safe.
 """
 
 import os as _os
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 _configs = _os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "configs")
-if _os.path.isdir(_configs):  # of an installed package
+if _os.path.isdir(_configs):  # in an installed package
     _core.use_configs(_configs)
 
 
 def __getattr__(name):
-    if name == "results":  # loaded when it is needed: the import stays quick
+    if name == "results":  # loaded on demand, to keep the import fast
         import importlib
 
         return importlib.import_module("roofcast.results")
@@ -55,10 +55,10 @@ def _result(kind, answer, arithmetic=False):
 def estimate(scenario=None, *, batch=1, prompt_tokens=1024, output_tokens=128, context=None, kv_cache=True, **flags):
     """TTFT, TPOT, memory and cost of a batch of equal requests in closed form, operator by operator.
 
-    batch: sequences at a time on one replica. prompt_tokens, output_tokens: of each. context: tokens in the cache at
-    the decode step (default: prompt + half of the output). kv_cache=False: every token recomputes the whole sequence.
-    Returns roofcast.results.Estimate. What does not fit raises Infeasible, whose `result` has the numbers all the same,
-    unless fidelity="ideal" asks only for the arithmetic.
+    batch: concurrent sequences on one replica. prompt_tokens, output_tokens: per sequence. context: tokens in the cache
+    at the decode step (default: prompt + half of the output). kv_cache=False: every token recomputes the whole sequence.
+    Returns roofcast.results.Estimate. Raises Infeasible if the model does not fit; its `result` still has the numbers.
+    With fidelity="ideal" the fit is not checked.
     """
     answer = _core.estimate(scenario, batch, prompt_tokens, output_tokens, context, kv_cache, flags)
     return _result("estimate", answer, flags.get("fidelity") == "ideal")
@@ -66,12 +66,13 @@ def estimate(scenario=None, *, batch=1, prompt_tokens=1024, output_tokens=128, c
 
 def estimate_grid(scenario, grid, *, zip=None, where=None, batch=None, prompt_tokens=None, output_tokens=None,
                   context=None, progress=None, **flags):
-    """Estimates of a whole grid in one call, as arrays.
+    """Estimates all points of a grid in one call. Returns arrays.
 
-    grid: values by dotted key of the scenario, or by batch, prompt_tokens, output_tokens, context; crossed, the last
-    fastest. What the grid leaves open of the last four are keywords, as of estimate(). zip: the same, side by side, of equal lengths. where: conditions of points to keep, such as
-    "parallelism.tp * parallelism.pp <= 8". Returns Columns: {name: numpy array}, the keys of the grid first, then the
-    metrics of a sweep's points; "fits" tells which hold; "error", where there is one, why a point is not possible.
+    grid: lists of values by dotted key of the scenario, or by batch, prompt_tokens, output_tokens, context. All
+    combinations are computed; the last key varies fastest. The last four may instead be keyword arguments, as in
+    estimate(). zip: lists of equal length whose values are taken in parallel. where: conditions for points to keep, such
+    as "parallelism.tp * parallelism.pp <= 8". Returns Columns, {name: numpy array}: the keys of the grid, then the
+    metrics of a sweep's points. "fits" says whether the model fits; "error", if there is one, why a point is invalid.
     """
     from roofcast._base import Columns, array_of, needed
 
@@ -91,11 +92,11 @@ def estimate_grid(scenario, grid, *, zip=None, where=None, batch=None, prompt_to
 
 def simulate(scenario=None, *, trace=None, trace_format=None, per_request=False, intervals=False, progress=None,
              **flags):
-    """A scenario under load, request by request. The same seed gives the same result.
+    """Simulates a scenario under load, request by request. The same seed gives the same result.
 
-    trace: a file of arrivals and lengths in place of the scenario's workload. per_request=True: the attribute
-    `per_request` holds Columns, one entry a request, in the order in which they end. intervals=True adds 90 % intervals
-    and, over time, queue, batch, cache and tokens. Returns roofcast.results.Simulation.
+    trace: a file of arrivals and lengths that replaces the scenario's workload. per_request=True: the attribute
+    `per_request` is Columns with one entry per request, in the order of completion. intervals=True adds 90 % intervals,
+    and queue, batch, cache and tokens over time. Returns roofcast.results.Simulation.
     """
     from roofcast._base import Columns, needed
 
@@ -110,28 +111,28 @@ def simulate(scenario=None, *, trace=None, trace_format=None, per_request=False,
 
 
 def plan(plan, *, confidence=None, exhaustive=False, progress=None, **flags):
-    """The cheapest deployments that meet the objectives, the winner first.
+    """Finds the cheapest deployments that meet the objectives, the best first.
 
     confidence: probability that all objectives are met (default 0.9; 0: not judged). exhaustive=True simulates every
-    candidate, whatever the bounds say. Returns roofcast.results.Plan, of several `services` ServicesPlan; where
-    nothing meets the objectives raises Infeasible, whose `result` has the nearest deployment.
+    candidate, even those ruled out by bounds. Returns roofcast.results.Plan; for several `services`, ServicesPlan.
+    Raises Infeasible if nothing meets the objectives; its `result` has the nearest deployment.
     """
     answer = _core.plan(plan, confidence, exhaustive, progress, flags)
     return _result(answer.value("kind"), answer)
 
 
 def sweep(sweep, *, store=":memory:", progress=None, **flags):
-    """A grid of scenarios on all cores. `store`: a file (SQLite) that keeps finished points, so that only missing ones
-    run. Returns roofcast.results.Sweep; columns() has one entry a point."""
+    """Runs a grid of scenarios on all cores. `store`: an SQLite file that keeps finished points, so that only missing
+    ones run. Returns roofcast.results.Sweep; columns() has one entry per point."""
     return _result("sweep", _core.sweep(sweep, _os.fspath(store), progress, flags))
 
 
 def compare(scenario, bench=None, *, run=None, prometheus=None, window=None, progress=None, **flags):
-    """A measured run compared with its prediction, and what explains the difference.
+    """Compares a measured run with its prediction and explains the difference.
 
-    bench: file of vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, MLPerf LoadGen or llama-bench.
-    run: which of the runs in it, from 1. prometheus: instead, a saved /metrics page of a server, or two:
-    (before, after). window: the time that they cover, seconds or "10 min". Returns roofcast.results.Comparison.
+    bench: a file of vllm bench serve, SGLang bench_serving, AIPerf, GenAI-Perf, GuideLLM, MLPerf LoadGen or llama-bench.
+    run: the number of the run in the file, from 1. prometheus: in place of `bench`, a saved /metrics page of a server, or
+    two: (before, after). window: the time between them, in seconds or as "10 min". Returns roofcast.results.Comparison.
     """
     if (bench is None) == (prometheus is None):
         raise ConfigError("compare: give either 'bench' or 'prometheus'")
@@ -143,21 +144,21 @@ def compare(scenario, bench=None, *, run=None, prometheus=None, window=None, pro
 
 
 def validate(data, *, gpu=None, model=None, intervals=False, progress=None):
-    """Simulates measured serving runs by their own protocol: errors by group and load.
+    """Simulates measured serving runs with their own protocol. Returns errors by group and load.
 
-    data: a table of runs (CSV), or the requests of one run (JSON lines), for which gpu and model name what it ran where
-    the file does not say. Returns roofcast.results.Validation.
+    data: a table of runs (CSV), or the requests of one run (JSON lines). For the latter, gpu and model are needed if the
+    file does not name them. Returns roofcast.results.Validation.
     """
     return _result("validation", _core.validate(_os.fspath(data), gpu or "", model or "", intervals, progress))
 
 
 def ladder(scenario, *, concurrency=64, requests=0, progress=None, **flags):
-    """The techniques of serving one after another, and what each buys. Returns roofcast.results.Ladder."""
+    """Adds serving techniques one after another and shows the gain of each. Returns roofcast.results.Ladder."""
     return _result("ladder", _core.ladder(scenario, concurrency, requests, progress, flags))
 
 
 def read_result(path):
-    """A result that `--format json` or to_json() wrote, as its class of roofcast.results."""
+    """Reads a result written by `--format json` or to_json(). Returns its class of roofcast.results."""
     import json
 
     from roofcast import results
@@ -180,7 +181,7 @@ def _names(folder, what):
     def names():
         return _core.names(folder)
 
-    names.__doc__ = f"The names of the {what} that are shipped."
+    names.__doc__ = f"The names of the shipped {what}."
     names.__name__ = names.__qualname__ = what
     return names
 
@@ -200,7 +201,7 @@ def _entry(kind, what):
     def entry(name):
         return _core.entry(kind, _os.fspath(name))
 
-    entry.__doc__ = f"One {what} by name or file, as a dict: `roofcast {kind} NAME --format json` without its head."
+    entry.__doc__ = f"One {what} by name or file, as a dict: `roofcast {kind} NAME --format json` without its header."
     entry.__name__ = entry.__qualname__ = what
     return entry
 

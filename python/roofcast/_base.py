@@ -1,11 +1,11 @@
-"""What results are made of. Their classes, roofcast.results, are made from the JSON Schema of each kind."""
+"""Base classes of results. The classes in roofcast.results are generated from the JSON Schema of each kind."""
 
 import json
 from typing import Any
 
 
 def needed(module: str, what: str) -> Any:
-    """The module, or an ImportError that says what needs it and how to get it."""
+    """Imports the module. Raises ImportError that says what needs it and how to install it."""
     import importlib
 
     try:
@@ -17,10 +17,10 @@ def needed(module: str, what: str) -> Any:
 
 
 class Columns(dict[str, Any]):
-    """Arrays of one length by name."""
+    """Arrays of equal length by name."""
 
     def to_pandas(self) -> Any:
-        """The same as a pandas.DataFrame."""
+        """Converts to a pandas.DataFrame."""
         return needed("pandas", "to_pandas()").DataFrame(dict(self))
 
 
@@ -35,7 +35,7 @@ def array_of(values):
     return numpy.array(values, dtype=object)
 
 
-# These add nothing to the names of what they hold; other objects add their own.
+# The names of these parts are left out of column names; other parts add theirs.
 _NAMELESS = {"parallelism", "precision", "cost", "keys", "result"}
 
 
@@ -48,7 +48,7 @@ def _flatten(record, prefix, row):
 
 
 def columns_of(records):
-    """One entry a record; lists within records are left out."""
+    """One entry per record; lists within records are left out."""
     rows = []
     names = {}
     for record in records:
@@ -60,7 +60,7 @@ def columns_of(records):
 
 
 class Part:
-    """An object within a result. `_SHAPE` is (attribute, key, class of its entries or None) by field."""
+    """An object within a result. `_SHAPE` has (attribute, key, class of its entries or None) for each field."""
 
     _SHAPE = ()
 
@@ -82,7 +82,7 @@ def _made(make, value):
 
 
 class _Stored:
-    """A result that was read from a file, in the place of _core.Answer."""
+    """A result read from a file; has the interface of _core.Answer."""
 
     reason = ""
 
@@ -95,7 +95,7 @@ class _Stored:
 
 
 class Result:
-    """An answer. Its attributes are the keys that `roofcast ... --format json` prints; they are made when asked for."""
+    """A result. Its attributes are the keys that `roofcast ... --format json` prints; they are created on demand."""
 
     _SHAPE = ()
     _POINTS = ()
@@ -108,10 +108,10 @@ class Result:
 
     @classmethod
     def from_dict(cls, data):
-        """The result that to_dict() gave."""
+        """Restores a result from to_dict()."""
         return cls._of(_Stored(data))
 
-    def __getattr__(self, name):  # only for what is not there yet
+    def __getattr__(self, name):  # called only for attributes that do not exist yet
         answer = self.__dict__.get("_answer")
         if answer is not None:
             for field, key, make in type(self)._SHAPE:
@@ -129,11 +129,11 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """Why no answer exists; empty where one does."""
+        """Why no answer exists; empty if there is one."""
         return self._answer.reason
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as json.loads() of the program's JSON."""
+        """The whole result, as json.loads() of the program's JSON."""
         return self._answer.to_dict()
 
     def to_json(self) -> str:
@@ -141,7 +141,7 @@ class Result:
         return self._answer.to_json()
 
     def columns(self) -> Columns:
-        """Arrays of numpy by name: one entry a point, a deployment, a rung, ...; else one of the whole."""
+        """numpy arrays by name, with one entry per point, deployment, rung, ...; for other results a single entry."""
         data = self.to_dict()
         for name in self._POINTS:
             if data.get(name):

@@ -2,9 +2,9 @@ from typing import Any, Optional
 
 
 class ConfigError(ValueError):
-    """What the caller gave is wrong: a file, a key, a value.
+    """Invalid input: a file, a key, a value.
 
-    str() is one line, `path:line:column: message`. For a dict, `path` is the dotted key. What is not known is None.
+    str() is one line, `path:line:column: message`. For a dict, `path` is the dotted key. Unknown parts are None.
     """
 
     def __init__(
@@ -26,10 +26,10 @@ class ConfigError(ValueError):
 
 
 class Infeasible(Exception):
-    """No answer exists: the model does not fit, nothing meets the objectives, a machine lacks what is needed.
+    """No answer exists: the model does not fit, nothing meets the objectives, or the machine lacks something.
 
-    `reason` says why. `result` has the numbers there are all the same (an estimate's; of a plan the nearest
-    deployment), or is None.
+    `reason` says why. `result` has the available numbers (of an estimate; of the nearest deployment of a plan), or is
+    None.
     """
 
     def __init__(self, reason: str, result: Any = None) -> None:
@@ -42,4 +42,4 @@ class Infeasible(Exception):
 
 
 class RoofcastWarning(UserWarning):
-    """What the program says on stderr beside an answer: a setting without effect, a doubt, an overload."""
+    """A note that the program prints on stderr: a setting without effect, an assumption, an overload."""

@@ -81,7 +81,7 @@ enum class ExpertExchange {
 
 /// Settings of an engine that its operators see: EngineSpec has them, and so does OperatorContext.
 struct OperatorSettings {
-  AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
+  RequestedExperts moe_kernel = RequestedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
   bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
   /// The kernel asked for of dense products in block fp8 on Blackwell; null: the one that the rules name.
   const MatmulKernel* block_products = nullptr;

@@ -193,7 +193,7 @@ std::optional<ExpertBalance> balance_of(const Deployment& d, const EstimateReque
   for (const LayerKind& kind : d.model.layers) {
     const FeedForwardFacts facts = facts_of(kind.feed_forward);
     if (facts.experts <= 0) continue;
-    const auto fullest = [&] { return fullest_rank_load(tokens, facts.top_k, facts.experts, d.sharding.ep, routing); };
+    const auto fullest = [&] { return max_rank_load(tokens, facts.top_k, facts.experts, d.sharding.ep, routing); };
     ExpertBalance balance{.as_drawn = fullest()};
     routing.redundant = d.sharding.expert_copies();
     balance.placed = fullest();

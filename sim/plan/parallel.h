@@ -22,7 +22,7 @@ namespace roofcast {
 template <class Body>
 void parallel_for_each_index(std::size_t count, const Body& body) {
   const auto one = [&, watch = current_watch()](std::size_t i) {
-    const Watched watched(watch);
+    const WatchScope watched(watch);
     check_stopped();
     body(i);
   };

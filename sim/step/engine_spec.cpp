@@ -184,7 +184,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 2> kProductNames{"deep_gemm", "flashinfer"};
   e.samples_top_p = in.choice("sampling", kSampling, 0) == 1;
   e.sorts_for_top_p = in.choice("top_p_by", kTopP, 0) == 1;
-  e.moe_kernel = static_cast<AskedExperts>(in.choice("moe_kernel", asked_experts_names(), 0));
+  e.moe_kernel = static_cast<RequestedExperts>(in.choice("moe_kernel", requested_experts_names(), 0));
   e.expanded_experts = in.boolean("expanded_experts", e.expanded_experts);
   e.block_products = in.choice("block_products", kProductNames, 0) == 0 ? nullptr : &trtllm_gen_gemm();
   e.rows_quantized_at_once = small_integer(in, "rows_quantized_at_once", e.rows_quantized_at_once, 0);

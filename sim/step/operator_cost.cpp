@@ -26,11 +26,11 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   // sums (sglang/srt/layers/moe/moe_runner/deep_gemm.py).
   if (shape.layout == ExpertLayout::kMasked) return 4.0;
   if (shape.layout == ExpertLayout::kContiguous) return 10.0;
-  const bool named = shape.asked == AskedExperts::kLowLatency || shape.asked == AskedExperts::kCutlass;
+  const bool named = shape.asked == RequestedExperts::kLowLatency || shape.asked == RequestedExperts::kCutlass;
   // CUTLASS's path for scales by blocks has kernels of its own for all that is around the products.
-  const bool apart = shape.weights == Dtype::kFp8Block && shape.asked != AskedExperts::kLowLatency;
+  const bool apart = shape.weights == Dtype::kFp8Block && shape.asked != RequestedExperts::kLowLatency;
   if (from_cpp(m)) return named && !apart ? 4.0 : 30.0;
-  const bool own = (shape.asked == AskedExperts::kDefault || shape.asked == AskedExperts::kTrtllmGen) &&
+  const bool own = (shape.asked == RequestedExperts::kDefault || shape.asked == RequestedExperts::kTrtllmGen) &&
                    m.gpu->architecture == Architecture::kBlackwell &&
                    !choose_experts(shape, m).kernel->traits().gathers;
   return named || own ? 4.0 : 30.0;

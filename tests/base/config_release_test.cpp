@@ -256,7 +256,7 @@ TEST_CASE("releases: a name with @ and a version") {
   CHECK(batch_of("server@2025-03-15") == "128");
   CHECK(batch_of("plain") == "8");
   CHECK(message_of([] { batch_of("plain@1.0"); }) ==
-        "s.yaml:3:9: releases of engine 'plain' are not known: leave '@1.0' out");
+        "s.yaml:3:9: releases of engine 'plain' are unknown: leave '@1.0' out");
   CHECK(message_of([] { batch_of("server@0.3"); }) ==
         "s.yaml:3:9: server has no release '0.3'; nearest is '0.9.0' (known: 0.9.0 to 0.20.0)");
   CHECK(load_named("engines", "server@0.10", kOrigin) == load_named("engines", "server@0.10", kOrigin));  // remembered
@@ -286,7 +286,7 @@ TEST_CASE("releases: a document may be another name of a release") {
   CHECK(batch_resolved("{name: server-0.10, batch: 5}") == "5");
   CHECK((*load_named("engines", "server-0.10", kOrigin)->find("name"))->scalar == "server");
   CHECK(message_of([] { batch_of("server-0.10@0.9"); }) ==
-        "s.yaml:3:9: 'server-0.10' is server@0.10.2: it takes no version");
+        "s.yaml:3:9: 'server-0.10' is another name of server@0.10.2: leave the version out");
 }
 
 TEST_CASE("releases: what is in the archive is found by its name, and not listed") {

@@ -54,7 +54,7 @@ TEST_CASE("csv: what is refused, and where") {
   CHECK(refused("\n\n") == "t.csv: is empty: a header line was expected");
   CHECK(refused("a,b\n1,2\n1,2,3\n") == "t.csv:3: the row has 3 fields, the header 2");
   CHECK(refused("a,b\n1,2\n1,\n7\n") == "t.csv:4: the row has 1 field, the header 2");
-  CHECK(refused("a,b\n1,\"2\n3,4\n") == "t.csv:2: a quoted field has no end");
+  CHECK(refused("a,b\n1,\"2\n3,4\n") == "t.csv:2: this quoted field is not closed");
   CHECK(refused("a,b\n1,\"2\"x\n") == "t.csv:2: text follows the closing quote of a field");
   CHECK(refused("a,b,a\n1,2,3\n") == "t.csv:1:3: duplicate column 'a'");
   CHECK(message_of([] { parse("ttft_ms,b\n").column("ttft"); }) ==

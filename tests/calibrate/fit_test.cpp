@@ -138,7 +138,7 @@ TEST_CASE("fit: refuses too few rows") {
 TEST_CASE("fit: constants that are kept stay, and their discrepancy holds nine of ten rows") {
   const std::vector<StreamRow> rows = rows_of({12.0, 0.85, 0.5}, 0.05, 0);
   const Fitted<StreamParameters> kept{{12.5, 0.85, 0.25},
-                                      {.standing = Standing::kCarriedOver,
+                                      {.provenance = Provenance::kCarriedOver,
                                        .source = "elsewhere",
                                        .rows = 7,
                                        .mape = 0.5,
@@ -151,7 +151,7 @@ TEST_CASE("fit: constants that are kept stay, and their discrepancy holds nine o
   const auto result = fit<StreamParameters>(all, stream, options, each, {}, &kept);
   CHECK(result.value.launch_us == 12.5);
   CHECK(result.value.idle == 0.25);
-  CHECK(result.record.standing == Standing::kCarriedOver);
+  CHECK(result.record.provenance == Provenance::kCarriedOver);
   CHECK(result.record.source == "elsewhere");
   CHECK(result.record.standard_errors == kept.record.standard_errors);
   CHECK(result.fields[0].state == FieldState::kFitted);

@@ -25,7 +25,7 @@ FittedConstants block(std::string place, double launch_us) {
   FittedConstants out;
   out.block = std::move(place);
   out.values = {{"launch_us", launch_us}, {"bandwidth_efficiency", 0.825}};
-  out.record = {.standing = Standing::kMeasured,
+  out.record = {.provenance = Provenance::kMeasured,
                 .source = "a table: of 2026",
                 .rows = 40,
                 .mape = 0.0512,
@@ -76,7 +76,7 @@ TEST_CASE("gpu file: a new block leaves the others as they are") {
   ConfigReader constants(ConfigReader(*tree->find("cublaslt")).tree("bf16"));
   const std::vector<std::string_view> names{"launch_us", "bandwidth_efficiency"};
   const FitRecord record = read_fit_record(constants, names);
-  CHECK(record.standing == Standing::kMeasured);
+  CHECK(record.provenance == Provenance::kMeasured);
   CHECK(record.source == "a table: of 2026");
   CHECK(record.rows == 40);
   CHECK(record.mape == doctest::Approx(0.0512));

@@ -107,7 +107,7 @@ TEST_CASE("record: a last line that was cut off is left out, any other is an err
   CHECK(file.torn);
   CHECK(file.whole_bytes == text.size() - 100);
   CHECK(message_of([&] { (void)parse_records(whole + "{\"op\": 1\n" + whole, "m.jsonl"); }) ==
-        "m.jsonl:2: not a measurement: expected one JSON object a line, as `calibrate measure` writes");
+        "m.jsonl:2: not a measurement: expected one JSON object per line, as written by `calibrate measure`");
 }
 
 TEST_CASE("record: every fault is named with its line") {
@@ -121,7 +121,7 @@ TEST_CASE("record: every fault is named with its line") {
   CHECK(fault_of(replaced(line, "\"bf16\"", "\"bf17\"")).find("unknown number format 'bf17'; nearest is 'bf16'") !=
         std::string::npos);
   CHECK(fault_of(replaced(line, "\"m\":1", "\"m\":1.5")) ==
-        "m.jsonl:1: 'shape.m' must be a whole number or a word, got 1.5");
+        "m.jsonl:1: 'shape.m' must be a whole number or text, got 1.5");
   CHECK(fault_of(replaced(line, "\"m\":1,", "")) == "m.jsonl:1: a measured gemm has 'shape.m', a number of at least 1");
   CHECK(fault_of(replaced(line, "\"op\":\"gemm\"", "\"op\":\"gem\"")).find("nearest is 'gemm'") != std::string::npos);
   CHECK(fault_of(replaced(line, "\"stop\":\"converged\"", "\"stop\":\"bored\"")) ==
@@ -193,8 +193,9 @@ TEST_CASE("records: another GPU than the named one is refused") {
   other.device.name = "NVIDIA H200";
   CHECK(message_of([&] {
           (void)device_of(parse_records(to_json_line(product(1)) + "\n" + to_json_line(other) + "\n", "m.jsonl"));
-        }) == "m.jsonl:2: measured on 'NVIDIA H200', the lines before on 'NVIDIA H100 80GB HBM3'");
-  CHECK(message_of([&] { (void)device_of(parse_records("", "m.jsonl")); }) == "m.jsonl: holds no whole measurement");
+        }) == "m.jsonl:2: measured on 'NVIDIA H200', but the lines before on 'NVIDIA H100 80GB HBM3'");
+  CHECK(message_of([&] { (void)device_of(parse_records("", "m.jsonl")); }) ==
+        "m.jsonl: contains no complete measurement");
 }
 
 TEST_CASE("ceilings: the best of each kind beside the datasheet") {

@@ -10,7 +10,7 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
     FittedConstants made;
     made.block = std::move(name);
     made.values = {{"launch_us", 5.0}, {"eager_host_us", 0.0}, {"size_limit_mb", 16.0}};
-    made.record.standing = Standing::kMeasured;
+    made.record.provenance = Provenance::kMeasured;
     made.record.rows = rows;
     return made;
   };
@@ -25,7 +25,7 @@ TEST_CASE("shared kernels: on Blackwell one engine's constants serve the other w
   REQUIRE(shared.size() == 4);
   CHECK(shared[0].kernels == "vllm");
   CHECK(shared[0].blocks[0].block == "trtllm_gen_mla_vllm_prefill.bf16");
-  CHECK(shared[0].blocks[0].record.standing == Standing::kCarriedOver);
+  CHECK(shared[0].blocks[0].record.provenance == Provenance::kCarriedOver);
   CHECK(shared[0].blocks[0].record.rows == 1);
   CHECK(shared[0].blocks[0].values[0].second == 5.0);
   CHECK(shared[1].blocks[0].block == "trtllm_gen_mla_vllm_decode_loop.bf16");

@@ -92,7 +92,7 @@ TEST_CASE("validate: a row whose time is blank is predicted and not judged") {
 
 TEST_CASE("validate: every fault of a row is named with its place") {
   const std::string header = "engine,dtype,m,n,k,latency_us\n";
-  CHECK(refusal("engine,dtype,m,n,latency_us\nvllm-1,bfloat16,1,1,1\n").find("no known operator") != std::string::npos);
+  CHECK(refusal("engine,dtype,m,n,latency_us\nvllm-1,bfloat16,1,1,1\n").find("match no operator") != std::string::npos);
   CHECK(refusal(header + "vllm-1,bfloat16,1,64,64,nan\n").find("times.csv:2:6") == 0);
   CHECK(refusal(header + "vllm-1,bfloat16,0,64,64,5\n").find("times.csv:2:3") == 0);
   CHECK(refusal(header + "vllm-1,bfloat16,inf,64,64,5\n").find("times.csv:2:3") == 0);

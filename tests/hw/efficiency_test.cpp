@@ -145,7 +145,7 @@ TEST_CASE("efficiency: constants carried over say so and leave more unexplained"
   const ConstantsBlock& products = gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16);
   REQUIRE(products);
   CHECK(products.record->source == "v");
-  CHECK(products.record->standing == Standing::kCarriedOver);
+  CHECK(products.record->provenance == Provenance::kCarriedOver);
   CHECK(products.record->discrepancy == doctest::Approx(std::hypot(0.1, 0.05)).epsilon(1e-12));
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("efficiency: another machine of the same kind keeps the fits, and time
       "boost_clock: 2000 MHz\nmachine: {clock: 0.8}\nefficiency: {carried_over_from: " + measured + "}\n";
   const CalibratedGpu before = load_gpu(parse_config_file(measured), "vllm"), gpu = load_text(here, "vllm");
   CHECK(gpu.efficiency.carried_over_from.empty());
-  CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->standing == Standing::kMeasured);
+  CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->provenance == Provenance::kMeasured);
   CHECK(gpu.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy ==
         before.efficiency.block(cublaslt_mma_sync(), Dtype::kBf16).record->discrepancy);
   const GemmParameters was = products_of(before.efficiency), is = products_of(gpu.efficiency);
@@ -609,7 +609,7 @@ TEST_CASE("constants file: own constants lie over shared ones, and those over an
   CHECK(gemm_of(gpu, Dtype::kBf16).epilogue_us == 0.5);
   CHECK(gpu.efficiency.carried_over_from.empty());
   const FitRecord& record = *gpu.efficiency.block(cublaslt(), Dtype::kBf16).record;
-  CHECK(record.standing == Standing::kMeasured);
+  CHECK(record.provenance == Provenance::kMeasured);
   CHECK(record.discrepancy == 0.04);  // by its own rows: no wider
 
   // Fits start from what lies beneath the last of them.

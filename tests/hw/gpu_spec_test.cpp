@@ -317,7 +317,7 @@ TEST_CASE("gpu: the fabric says whether a switch reduces") {
         std::string::npos);
   CHECK(error_of(node("fabric: pcie, fabric_bandwidth: 1 GB/s, ")).find("pcie_bandwidth") != std::string::npos);
   CHECK(error_of(node("fabric: nvswitch, ")).find("'nvswitch' needs 'nvlink_bandwidth'") != std::string::npos);
-  CHECK(error_of(node("fabric: pcie, nvlink_bandwidth: 1 GB/s, ")).find("does not go with the fabric 'pcie'") !=
+  CHECK(error_of(node("fabric: pcie, nvlink_bandwidth: 1 GB/s, ")).find("cannot be combined with the fabric 'pcie'") !=
         std::string::npos);
   // Three links of 40 GB/s: of a GPU with one peer, not with two.
   const auto links = [&](const std::string& keys) {

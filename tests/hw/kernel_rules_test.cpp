@@ -36,7 +36,7 @@ std::string_view kernel_of(const KernelRules& rules, const GpuSpec& gpu) {
 GpuSpec gpu(const char* name) { return parse_gpu_spec(ConfigReader(load_named("hardware", name, {}), "a GPU")); }
 /// Which kernel a shipped engine runs.
 std::string_view shipped(const char* engine, const char* release, const GpuSpec& gpu, Dtype weights,
-                         AskedExperts asked = AskedExperts::kDefault) {
+                         RequestedExperts asked = RequestedExperts::kDefault) {
   CallTraits call(gpu);
   call[Trait::kWeights] = static_cast<double>(weights);
   call[Trait::kActivationBits] = element_bits(weights);
@@ -93,7 +93,7 @@ TEST_CASE("kernel rules: a set has the name of its file, which is no other key o
     CHECK_THROWS_WITH_AS(KernelRules(parse_config_text(text, "mine.yaml"), set), why, ConfigError);
   };
   refused("name: vllm\nextends: vllm\n", "mine",
-          "mine.yaml:1:7: 'name': must be the name of the file, 'mine', or left out");
+          "mine.yaml:1:7: 'name': must be 'mine', the name of the file, or left out");
   CHECK(KernelRules(parse_config_text("extends: vllm\n", "mine.yaml"), "mine").name() == "mine");
   refused("extends: vllm\n", "shared",
           "mine.yaml:1:1: 'shared' is a key of a GPU's 'efficiency': give the set another name");
@@ -160,7 +160,7 @@ TEST_CASE("kernel rules: vLLM ran its experts by Triton before it preferred Flas
   CHECK(shipped("vllm", "0.11.1", h100, Dtype::kFp8) == "triton_experts");
   CHECK(shipped("vllm", "0.24.0", h100, Dtype::kFp8) == "cutlass_experts");
   // who asks gets it, whatever the release
-  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block, AskedExperts::kTrtllmGen) == "trtllm_gen_block_experts");
-  CHECK(shipped("vllm", "0.24.0", b200, Dtype::kFp8Block, AskedExperts::kTriton) == "triton_block_experts");
+  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block, RequestedExperts::kTrtllmGen) == "trtllm_gen_block_experts");
+  CHECK(shipped("vllm", "0.24.0", b200, Dtype::kFp8Block, RequestedExperts::kTriton) == "triton_block_experts");
   CHECK(shipped("sglang", "0.5.9", b200, Dtype::kFp8Block) == shipped("vllm", "", b200, Dtype::kFp8Block));
 }

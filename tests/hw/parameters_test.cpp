@@ -40,7 +40,7 @@ TEST_CASE("parameters: what is absent keeps its prior and says so") {
   const Fitted<Toy> toy = read("{launch_us: 4}");
   CHECK(toy.value.launch_us == 4.0);
   CHECK(toy.value.bandwidth_fraction == 0.8);
-  CHECK(toy.record.standing == Standing::kDatasheet);
+  CHECK(toy.record.provenance == Provenance::kDatasheet);
   CHECK(toy.record.discrepancy == 0.15);
   CHECK(toy.record.standard_errors.empty());
 }
@@ -56,7 +56,7 @@ TEST_CASE("parameters: the record of the fit is read") {
       "  mape: 0.055\n"
       "  discrepancy: 0.07\n"
       "  standard_errors: [0.1, 0.02]\n");
-  CHECK(toy.record.standing == Standing::kMeasured);
+  CHECK(toy.record.provenance == Provenance::kMeasured);
   CHECK(toy.record.source == "engine 1.0");
   CHECK(toy.record.rows == 120);
   CHECK(toy.record.mape == 0.055);
@@ -67,7 +67,7 @@ TEST_CASE("parameters: the record of the fit is read") {
 TEST_CASE("parameters: standard errors may be listed by name, in any order") {
   const Fitted<Toy> toy =
       read("{fit: {standing: carried_over, standard_errors: {bandwidth_fraction: 0.02, launch_us: 0.1}}}");
-  CHECK(toy.record.standing == Standing::kCarriedOver);
+  CHECK(toy.record.provenance == Provenance::kCarriedOver);
   CHECK(toy.record.standard_errors == std::vector<double>{0.1, 0.02});
   CHECK(read("{fit: {standard_errors: {launch_us: 0.1}}}").record.standard_errors == std::vector<double>{0.1, 0.0});
 }
@@ -83,7 +83,7 @@ TEST_CASE("parameters: values that physics forbids are refused at their place") 
 }
 
 TEST_CASE("parameters: standings have the names of the provenance") {
-  CHECK(name_of(Standing::kMeasured) == "measured");
-  CHECK(name_of(Standing::kCarriedOver) == "carried_over");
-  CHECK(name_of(Standing::kDatasheet) == "datasheet");
+  CHECK(name_of(Provenance::kMeasured) == "measured");
+  CHECK(name_of(Provenance::kCarriedOver) == "carried_over");
+  CHECK(name_of(Provenance::kDatasheet) == "datasheet");
 }

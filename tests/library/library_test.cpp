@@ -71,9 +71,9 @@ TEST_CASE("library: numbers by key, each in its unit") {
   CHECK(error_of([&] { (void)result.number("memory.weights"); }) == "memory.weights: no such key in the estimate");
   CHECK(error_of([&] { (void)result.number("model"); }) == "model: is not a number");
   CHECK(error_of([&] { (void)result.time("output_tokens_per_s"); }).find("is not a time") != std::string::npos);
-  CHECK(error_of([&] { (void)result.bytes("ttft_ms"); }) == "ttft_ms: is not in bytes");
+  CHECK(error_of([&] { (void)result.bytes("ttft_ms"); }) == "ttft_ms: is not a number of bytes");
   CHECK(error_of([&] { (void)result.bytes("machine.memory_bytes_per_s"); }) ==
-        "machine.memory_bytes_per_s: is not in bytes");
+        "machine.memory_bytes_per_s: is not a number of bytes");
 }
 
 TEST_CASE("library: what does not fit is a value") {

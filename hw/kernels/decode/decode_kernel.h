@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the kernels of decode attention; each kernel has a file of its own in this folder. Source of their forms:
+// Shared by the decode attention kernels; each kernel has its own file in this folder. Source of the equations:
 // docs/equations-attention.md#decode.
 
 #include "hw/kernel_of.h"
@@ -22,11 +22,11 @@ struct DecodeCall {
   double batch, kv_heads;
 };
 
-/// Base of a kernel's constants: how it reads the cache.
+/// Base of all kernels' constants: how the cache is read.
 struct CacheReads {
   double bandwidth_fraction = 0.88;
 };
-/// Ends the list of every kernel's fields.
+/// The last entries of every kernel's list of fields.
 template <class P>
 inline constexpr std::array<Parameter<P>, 1> kCacheReadFields{{
     {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, Transfer::kMemoryShare,
@@ -35,14 +35,14 @@ inline constexpr std::array<Parameter<P>, 1> kCacheReadFields{{
 
 /// Result of a kernel. `path` is the longest chain of tiles on one SM.
 struct DecodeTime {
-  Seconds launch{};  ///< of a kernel alone in its graph
+  Seconds launch{};  ///< of a kernel alone in its CUDA graph
   Seconds path{}, combine{};
   double overlap = 3;           ///< exponent p that combines path and memory
   bool filled = true;           ///< every SM has work
   double reads = 1.0;           ///< how often the cache is read from memory
-  double fp8_operations = 0.0;  ///< to convert one value, in kernels that read the cache for each query head
+  double fp8_operations = 0.0;  ///< to convert one value, for kernels that read the cache once per query head
   double most_bandwidth = 1.0;  ///< largest share of the memory bandwidth of any call
-  Bytes resident{};             ///< keys of the blocks that run at the same time; 0: few
+  Bytes resident{};             ///< keys of the concurrently running blocks; 0: negligible
 };
 
 class DecodeKernel : public Kernel {
@@ -50,7 +50,7 @@ class DecodeKernel : public Kernel {
   explicit DecodeKernel(const KernelFacts& facts) : Kernel(KernelKind::kAttentionDecode, facts) {}
   virtual DecodeTime time(const DecodeCall& call, const ConstantsBlock& constants, const Chip& chip) const = 0;
   virtual const CacheReads& reads(const ConstantsBlock& constants) const = 0;
-  /// Whether it multiplies fp8 caches in fp8 where the GPU can. Others unpack them to 16 bit.
+  /// Whether it multiplies fp8 caches in fp8 where the GPU can. Other kernels unpack them to 16 bit.
   virtual bool multiplies_fp8() const { return true; }
 };
 
@@ -74,21 +74,21 @@ class DecodeKernelOf : public KernelOf<P, DecodeKernel> {
   }
 };
 
-/// Possible error of decode kernels beyond their fits.
+/// Error of decode kernels beyond their fits.
 inline constexpr Unexplained kDecodeUnexplained{0.05, 0.38, 0.3};
 
-/// Operations to convert an fp8 value of the cache on a GPU without fp8, from steps of llama-3.1-8b on an A100 with
-/// either cache (Argonne LLM-Inference-Bench): 9.6 ps per value under TensorRT-LLM, 20 under vLLM, for each of the four
-/// query heads of a group.
+/// Operations per fp8 value of the cache on a GPU without fp8, per query head of a group. From steps of llama-3.1-8b on
+/// an A100 with 16-bit and fp8 caches (Argonne LLM-Inference-Bench): 9.6 ps per value under TensorRT-LLM, 20 under
+/// vLLM, for each of the four query heads.
 inline constexpr double kMmhaConversion = 24, kPagedConversion = 50;
 
-/// A call of a given kernel by parts: T = launch + (path^p + memory^p)^(1/p) + combine.
+/// A call of a given kernel by its parts: T = launch + (path^p + memory^p)^(1/p) + combine.
 struct DecodeParts {
   Cost work;  ///< FLOPs and bytes; no time
   Chip chip;
   DecodeTime time;
   Bytes read;                  ///< from the cache
-  BytesPerSecond memory_rate;  ///< of cache bytes that come from memory
+  BytesPerSecond memory_rate;  ///< of reading cache bytes from memory
   Cost total(Seconds launch, Seconds memory) const;
 };
 DecodeParts decode_parts(const DecodeShape& shape, const AttentionHeads& heads, const DecodeKernel& kernel,

@@ -1,4 +1,4 @@
-// FlashAttention-2, and kernels of its kind that split every context.
+// FlashAttention-2, and similar kernels that split every context.
 
 #include "hw/kernels/decode/tiles.h"
 
@@ -16,8 +16,8 @@ std::span<const Parameter<Constants>> Constants::fields() {
   static constexpr auto kFields = joined(
       kTileCostFields<P>,
       std::array<Parameter<P>, 2>{{
-          {"swap_us", &P::swap_us, 0.0, 15.0, kCycles, "of the two copies that fold a group into the rows of a tile"},
-          {"ungrouped_slowdown", &P::ungrouped_slowdown, 1.0, 4.0, kKept, "of a row without grouped queries"},
+          {"swap_us", &P::swap_us, 0.0, 15.0, kCycles, "two copies that pack a group into the rows of a tile"},
+          {"ungrouped_slowdown", &P::ungrouped_slowdown, 1.0, 4.0, kKept, "slowdown of a row without grouped queries"},
       }},
       kCacheReadFields<P>);
   return kFields;
@@ -30,10 +30,10 @@ Constants prior_of_kind() {
   return p;
 }
 
-/// One new token of grouped heads without a window: the heads of a group are folded into the rows of a tile, and the
-/// context is split. Anything else runs one block per query head, which walks the whole context.
-/// Source: Dao-AILab/flash-attention (BSD-3), csrc/flash_attn/flash_api.cpp, mha_varlen_fwd: seqlenq_ngroups_swapped,
-/// and num_splits, which only that branch sets.
+/// For one new token of grouped heads without a window, the heads of a group are packed into the rows of a tile, and
+/// the context is split. Otherwise one block per query head reads the whole context. Source: Dao-AILab/flash-attention
+/// (BSD-3), csrc/flash_attn/flash_api.cpp, mha_varlen_fwd: seqlenq_ngroups_swapped, and num_splits, which is set only
+/// in that branch.
 class FlashAttention2 final : public DecodeKernelOf<Constants> {
  public:
   FlashAttention2()
@@ -46,7 +46,7 @@ class FlashAttention2 final : public DecodeKernelOf<Constants> {
   Constants prior(const GpuSpec&, Dtype) const override { return prior_of_kind(); }
 
  private:
-  /// A row without grouped queries waits for other work beside its products: cycles, as in share_beside_instructions.
+  /// A row without grouped queries waits for other work than its GEMMs: cycles, as in share_beside_instructions.
   void follow(Constants& p, const CarryOverCase& to) const override {
     DecodeKernelOf::follow(p, to);
     p.ungrouped_slowdown = 1.0 + (p.ungrouped_slowdown - 1.0) * to.ratios.instructions;
@@ -61,14 +61,14 @@ class FlashAttention2 final : public DecodeKernelOf<Constants> {
   }
 };
 
-/// FlashInfer where wgmma and tcgen05 are missing, flash_attn_with_kvcache, and what AMD GPUs run: rows of a group are
-/// packed and contexts split whatever the shape, by the keys that are visible.
-/// Source: flashinfer-ai/flashinfer (Apache-2.0), include/flashinfer/attention/scheduler.cuh.
+/// FlashInfer without wgmma and tcgen05, flash_attn_with_kvcache, and the kernels of AMD GPUs: the rows of a group are
+/// packed and contexts are split for every shape, by the number of visible keys. Source: flashinfer-ai/flashinfer
+/// (Apache-2.0), include/flashinfer/attention/scheduler.cuh.
 class FlashSplit final : public DecodeKernelOf<Constants> {
  public:
   FlashSplit()
       : DecodeKernelOf({.name = "flash_split_decode",
-                        .help = "FlashInfer and flash_attn_with_kvcache: packed and split, new tokens",
+                        .help = "FlashInfer and flash_attn_with_kvcache: packed, split-KV, decode",
                         .form = "equations-attention.md#decode",
                         .unexplained = kDecodeUnexplained,
                         .lenders = {&flash_attention_2_decode()}}) {}

@@ -24,29 +24,30 @@ std::span<const Parameter<Constants>> Constants::fields() {
       std::array<Parameter<P>, 11>{{
           {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
           {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
-           "more of it for each 128 of head dimension"},
-          {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "of the tile scheduler's scan, a sequence"},
+           "additional launch time per 128 of head dimension"},
+          {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "scan of the tile scheduler, per sequence"},
           {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile at head dimension 64"},
-          {"tile_growth", &P::tile_growth, 0.0, 2.0, kKept, "relative growth of it for each 64 of head dimension"},
+          {"tile_growth", &P::tile_growth, 0.0, 2.0, kKept, "relative growth of tile_us per 64 of head dimension"},
           {"tile_row_us", &P::tile_row_us, 0.0, 0.5, kCycles,
-           "more of it for each query row and 128 of head dimension"},
-          {"compute_fraction", &P::compute_fraction, 0.05, 1.0, kKept, "of the datasheet peak, in the padded products",
-           true},
+           "additional tile time per query row and 128 of head dimension"},
+          {"compute_fraction", &P::compute_fraction, 0.05, 1.0, kKept,
+           "share of the datasheet peak in the padded GEMMs", true},
           {"convert_ns", &P::convert_ns, 0.0, 20.0, kCycles,
-           "of transposing an fp8 v, a cached token and 128 of head dimension"},
-          {"convert_wide_ns", &P::convert_wide_ns, 0.0, 20.0, kCycles, "more of it at head dimensions over 128"},
-          {"window_us", &P::window_us, 0.0, 8.0, kCycles, "of a tile's masking at the border of a window"},
+           "transposing an fp8 v, per cached token and 128 of head dimension"},
+          {"convert_wide_ns", &P::convert_wide_ns, 0.0, 20.0, kCycles,
+           "additional transposing time at head dimensions over 128"},
+          {"window_us", &P::window_us, 0.0, 8.0, kCycles, "masking of a tile at the border of a window"},
           {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
       }},
       kCacheReadFields<P>);
   return kFields;
 }
 
-/// How a context is cut into key blocks and splits.
-struct Cut {
-  double splits, rows;  ///< rows: keys that the busiest split walks
+/// The splits of a context, and the keys of one of them.
+struct ContextSplit {
+  double splits, rows;  ///< rows: keys that the longest split reads
 };
-Cut cut_of(double context, double visible, double keys, double share, bool captured, bool has_window) {
+ContextSplit split_of(double context, double visible, double keys, double share, bool captured, bool has_window) {
   const double all = ceil_div(context, keys);
   const double blocks = all - std::floor((context - visible) / keys);
   const double splits = captured ? std::min({blocks, ceil_div(all, share), 32.0}) : 1.0;
@@ -55,9 +56,9 @@ Cut cut_of(double context, double visible, double keys, double share, bool captu
   return {splits, rows};
 }
 
-/// Paged. Query rows are packed into tiles of M and paid for in full. With up to 512 sequences (graph-captured) a
-/// context is cut so that at most 1.1 x blocks / SMs fall to a split, in at most 32. FlashAttention-4 starts all 32 for
-/// every sequence: those without keys load queries and write a tile.
+/// For paged caches. Query rows are packed into tiles of M and paid for in full. With up to 512 sequences (captured in
+/// a CUDA graph) a context is split so that each split has at most 1.1 x blocks / SMs blocks, into at most 32 splits.
+/// FlashAttention-4 starts all 32 for every sequence: those without keys still load queries and write a tile.
 class FlashAttention3 final : public DecodeKernelOf<Constants> {
  public:
   using DecodeKernelOf::DecodeKernelOf;
@@ -76,8 +77,8 @@ class FlashAttention3 final : public DecodeKernelOf<Constants> {
     const double keys = c.fp8 ? (d > 192 ? 128 : 160) : d <= 128 ? 128 : d <= 192 ? 96 : 64;
     const double share = std::ceil(1.1 * c.units * ceil_div(c.context, keys) / sms);
     const bool captured = c.batch <= 512;
-    const Cut mean = cut_of(c.context, c.visible, keys, share, captured, c.has_window);
-    const Cut longest = cut_of(c.longest, c.longest_visible, keys, share, captured, c.has_window);
+    const ContextSplit mean = split_of(c.context, c.visible, keys, share, captured, c.has_window);
+    const ContextSplit longest = split_of(c.longest, c.longest_visible, keys, share, captured, c.has_window);
     const double tiles = c.units * ceil_div(c.rows, tile_rows), waves = ceil_div(tiles * mean.splits, sms);
     const double started = captured && d > 256 ? ceil_div(tiles * 32, sms) : waves;
     Seconds row = Flops(2 * tile_rows * c.dims) / (chip.per_sm() * p.compute_fraction);
@@ -99,7 +100,7 @@ class FlashAttention3 final : public DecodeKernelOf<Constants> {
 
 const DecodeKernel& flash_attention_3_decode() {
   static const FlashAttention3 kernel({.name = "flash_attention_3_decode",
-                                       .help = "FlashAttention-3 on Hopper, new tokens",
+                                       .help = "FlashAttention-3 on Hopper, decode",
                                        .form = "equations-attention.md#decode",
                                        .unexplained = kDecodeUnexplained});
   return kernel;
@@ -107,7 +108,7 @@ const DecodeKernel& flash_attention_3_decode() {
 
 const DecodeKernel& flash_attention_4_decode() {
   static const FlashAttention3 kernel({.name = "flash_attention_4_decode",
-                                       .help = "FlashAttention-4 on Hopper, heads wider than 256",
+                                       .help = "FlashAttention-4 on Hopper, decode, heads wider than 256",
                                        .form = "equations-attention.md#decode",
                                        .unexplained = kDecodeUnexplained,
                                        .lenders = {&flash_attention_3_decode()},

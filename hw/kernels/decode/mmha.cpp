@@ -18,33 +18,34 @@ struct Constants : CacheReads {
 std::span<const Parameter<Constants>> Constants::fields() {
   using P = Constants;
   using enum Transfer;
-  static constexpr auto kFields = joined(
-      std::array<Parameter<P>, 9>{{
-          {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
-          {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
-           "more of it for each 128 of head dimension"},
-          {"context_us", &P::context_us, 0.0, 5.0, kCycles, "more of it once every group of threads has a key to read"},
-          {"busy_us", &P::busy_us, 0.0, 5.0, kCycles, "the same, of each further wave"},
-          {"wave_us", &P::wave_us, 0.0, 15.0, kCycles, "of each further wave of blocks"},
-          {"key_ns", &P::key_ns, 0.0, 100.0, kCycles, "of a cached token of one head at head dimension 64"},
-          {"lone", &P::lone, 0.0, 4.0, kKept, "that time of a block alone on its SM, in its units"},
-          {"overlap", &P::overlap, 1.0, 8.0, kKept, "of keys and memory; 1: they add, large: the larger counts"},
-          {"combine_us", &P::combine_us, 0.0, 20.0, kCycles, "merging a split context"},
-      }},
-      kCacheReadFields<P>);
+  static constexpr auto kFields =
+      joined(std::array<Parameter<P>, 9>{{
+                 {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
+                 {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
+                  "additional launch time per 128 of head dimension"},
+                 {"context_us", &P::context_us, 0.0, 5.0, kCycles,
+                  "additional time once every group of threads has a key to read"},
+                 {"busy_us", &P::busy_us, 0.0, 5.0, kCycles,
+                  "additional time per further wave once every group of threads has a key to read"},
+                 {"wave_us", &P::wave_us, 0.0, 15.0, kCycles, "time per further wave of blocks"},
+                 {"key_ns", &P::key_ns, 0.0, 100.0, kCycles, "time per cached token of one head at head dimension 64"},
+                 {"lone", &P::lone, 0.0, 4.0, kKept, "key_ns of a block alone on its SM, as a multiple"},
+                 {"overlap", &P::overlap, 1.0, 8.0, kKept, "exponent; 1: keys and memory add, large: their maximum"},
+                 {"combine_us", &P::combine_us, 0.0, 20.0, kCycles, "merging a split context"},
+             }},
+             kCacheReadFields<P>);
   return kFields;
 }
 
-/// How it is launched: blocks of `threads`, one for each query head and part of its context.
+/// The launch: blocks of `threads` threads, one per query head and part of its context.
 struct Grid {
   double threads, splits;
-  double resident() const { return 1024 / threads; }  ///< blocks on an SM, by registers
+  double resident() const { return 1024 / threads; }  ///< blocks per SM, limited by registers
 };
 
-/// Blocks have 256 threads, or 512 or 1024 where there are too few of them to give every SM four. Contexts of the
-/// largest are cut while one wave holds all parts; a part has at least one round of its loop, eight keys per group of
-/// d / 8 threads.
-/// Source: TensorRT-LLM, kernels/decoderMaskedMultiheadAttention (Apache-2.0), facts of its launch rule.
+/// Blocks have 256 threads, or 512 or 1024 if there are not enough blocks for four per SM. With the largest blocks,
+/// contexts are split while one wave holds all parts; each part has at least one iteration of the loop, eight keys per
+/// group of d / 8 threads. Source: launch rule of TensorRT-LLM, kernels/decoderMaskedMultiheadAttention (Apache-2.0).
 Grid grid_of(const DecodeCall& c, double sms) {
   const double factor = ceil_div(4 * sms, c.heads);
   const double threads = c.heads >= 4 * sms || factor < 2 ? 256 : factor < 4 ? 512 : 1024;
@@ -53,8 +54,8 @@ Grid grid_of(const DecodeCall& c, double sms) {
   return {threads, std::max(1.0, std::min(ceil_div(c.longest + 1, round), ceil_div(sms, c.heads)))};
 }
 
-/// Blocks run in waves. A wave takes nearly the longer of its threads' latency and the keys that its SMs walk. With
-/// fewer keys than groups of d / 8 threads, most of the latency is not paid.
+/// Blocks run in waves. A wave takes roughly the longer of its threads' latency and the time of its SMs for their keys.
+/// With fewer keys than groups of d / 8 threads, most of the latency is not paid.
 class Mmha final : public DecodeKernelOf<Constants> {
  public:
   using DecodeKernelOf::DecodeKernelOf;
@@ -96,19 +97,18 @@ class Mmha final : public DecodeKernelOf<Constants> {
 
 const DecodeKernel& mmha_decode() {
   static const Mmha kernel({.name = "mmha_decode",
-                            .help = "TensorRT-LLM's masked attention on CUDA cores, new tokens",
+                            .help = "TensorRT-LLM's masked attention on CUDA cores, decode",
                             .form = "equations-attention.md#decode",
                             .unexplained = kDecodeUnexplained,
                             .lenders = {&mmha_blackwell_decode()}});
   return kernel;
 }
-/// The build that runs beside trtllm-gen is measured apart: its times tell nothing of the build for mma.sync.
+/// The build beside trtllm-gen is fitted separately: its times say nothing about the mma.sync build.
 const DecodeKernel& mmha_blackwell_decode() {
-  static const Mmha kernel(
-      {.name = "mmha_blackwell_decode",
-       .help = "TensorRT-LLM's masked attention on CUDA cores, new tokens, on data-center Blackwell",
-       .form = "equations-attention.md#decode",
-       .unexplained = kDecodeUnexplained});
+  static const Mmha kernel({.name = "mmha_blackwell_decode",
+                            .help = "TensorRT-LLM's masked attention on CUDA cores, decode, data-center Blackwell",
+                            .form = "equations-attention.md#decode",
+                            .unexplained = kDecodeUnexplained});
   return kernel;
 }
 

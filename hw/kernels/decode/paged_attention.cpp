@@ -18,27 +18,27 @@ std::span<const Parameter<Constants>> Constants::fields() {
       joined(std::array<Parameter<P>, 7>{{
                  {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
                  {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
-                  "more of it for each 128 of head dimension"},
-                 {"key_ns", &P::key_ns, 0.0, 100.0, kCycles, "of a cached token of one head at head dimension 64"},
-                 {"lone", &P::lone, 0.0, 4.0, kKept, "that time of a block alone on its SM, in its units"},
+                  "additional launch time per 128 of head dimension"},
+                 {"key_ns", &P::key_ns, 0.0, 100.0, kCycles, "time per cached token of one head at head dimension 64"},
+                 {"lone", &P::lone, 0.0, 4.0, kKept, "key_ns of a block alone on its SM, as a multiple"},
                  {"uncut_slowdown", &P::uncut_slowdown, 1.0, 4.0, kKept,
-                  "of a cached token of one head in a context that is not cut"},
-                 {"overlap", &P::overlap, 1.0, 8.0, kKept, "of keys and memory; 1: they add, large: the larger counts"},
+                  "time per cached token of one head in a context that is not split"},
+                 {"overlap", &P::overlap, 1.0, 8.0, kKept, "exponent; 1: keys and memory add, large: their maximum"},
                  {"merge_us", &P::merge_us, 0.0, 20.0, kCycles, "merging a split context"},
              }},
              kCacheReadFields<P>);
   return kFields;
 }
 
-/// vLLM's own paged attention, its only kernel on AMD GPUs for years: a block of threads per query head, which reads
-/// the cache for itself. A context of several partitions is cut into them while sequences x heads are at most 512, and
-/// walked whole beyond that (vllm/attention/ops/paged_attn.py). Blocks that walk a context whole drift apart, and each
-/// query head of a group reads the cache from memory; those of a partition find it in the L2.
+/// vLLM's own paged attention, for years its only kernel on AMD GPUs: one thread block per query head, which reads the
+/// cache itself. While sequences x heads are at most 512, a long context is split into partitions; above that it is not
+/// (vllm/attention/ops/paged_attn.py). Blocks of unsplit contexts drift apart, so each query head of a group reads the
+/// cache from memory; blocks of a partition find it in L2.
 class PagedAttention final : public DecodeKernelOf<Constants> {
  public:
   PagedAttention()
       : DecodeKernelOf({.name = "paged_attention_decode",
-                        .help = "vLLM's paged attention, which reads the cache for each query head",
+                        .help = "vLLM's paged attention, which reads the cache once per query head",
                         .form = "equations-attention.md#decode",
                         .unexplained = kDecodeUnexplained,
                         .lenders = {&flash_split_decode()}}) {}

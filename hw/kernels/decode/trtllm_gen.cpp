@@ -1,4 +1,4 @@
-// trtllm-gen, the generated kernels of data-center Blackwell, and what engines run beside them.
+// trtllm-gen, the generated kernels for data-center Blackwell, and the kernels that engines run in their place.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
   return kFields;
 }
 
-/// Rows are padded to 8, and a context is cut into at most 16 parts of `part` tokens or more.
+/// Rows are padded to 8, and a context is split into at most 16 parts of `part` tokens or more.
 class TrtllmGen : public DecodeKernelOf<Constants> {
  public:
   TrtllmGen(const KernelFacts& facts, double fp8_part, double prior_launch_us)
@@ -43,8 +43,8 @@ class TrtllmGen : public DecodeKernelOf<Constants> {
   double fp8_part_, prior_launch_us_;
 };
 
-/// What vLLM runs where trtllm-gen has no kernel for the head dimension: it reaches about 20 % of the bandwidth (head
-/// dimension 192 on a B200).
+/// The kernel of vLLM for head dimensions that trtllm-gen lacks: it reaches about 20 % of the bandwidth (head dimension
+/// 192 on a B200).
 class Triton final : public TrtllmGen {
   using TrtllmGen::TrtllmGen;
   DecodeTime time_with(const DecodeCall& c, const Constants& p, const Chip& chip) const override {
@@ -60,7 +60,7 @@ constexpr double kLaunch = 10.9, kLaunchByVllm = 9.0;
 
 const DecodeKernel& trtllm_gen_decode() {
   static const TrtllmGen kernel({.name = "trtllm_gen_decode",
-                                 .help = "trtllm-gen as TensorRT-LLM calls it, new tokens",
+                                 .help = "trtllm-gen as TensorRT-LLM calls it, decode",
                                  .form = "equations-attention.md#decode",
                                  .unexplained = kDecodeUnexplained},
                                 512, kLaunch);
@@ -68,7 +68,7 @@ const DecodeKernel& trtllm_gen_decode() {
 }
 const DecodeKernel& trtllm_gen_vllm_decode() {
   static const TrtllmGen kernel({.name = "trtllm_gen_vllm_decode",
-                                 .help = "trtllm-gen as FlashInfer calls it for vLLM, new tokens",
+                                 .help = "trtllm-gen as FlashInfer calls it for vLLM, decode",
                                  .form = "equations-attention.md#decode",
                                  .unexplained = kDecodeUnexplained,
                                  .lenders = {&trtllm_gen_decode()}},
@@ -77,7 +77,7 @@ const DecodeKernel& trtllm_gen_vllm_decode() {
 }
 const DecodeKernel& triton_decode() {
   static const Triton kernel({.name = "triton_decode",
-                              .help = "vLLM's Triton kernel on Blackwell, new tokens",
+                              .help = "vLLM's Triton kernel on Blackwell, decode",
                               .form = "equations-attention.md#decode",
                               .unexplained = kDecodeUnexplained,
                               .lenders = {&trtllm_gen_vllm_decode()},
@@ -85,10 +85,10 @@ const DecodeKernel& triton_decode() {
                              256, kLaunchByVllm);
   return kernel;
 }
-/// TensorRT-LLM runs it on Blackwell for heads wider than 256, and for those of 256 under a window.
+/// TensorRT-LLM runs it on Blackwell for heads wider than 256, and for heads of 256 with a window.
 const DecodeKernel& flashinfer_decode() {
   static const TrtllmGen kernel({.name = "flashinfer_decode",
-                                 .help = "FlashInfer under TensorRT-LLM on Blackwell, new tokens",
+                                 .help = "FlashInfer under TensorRT-LLM on Blackwell, decode",
                                  .form = "equations-attention.md#decode",
                                  .unexplained = kDecodeUnexplained,
                                  .lenders = {&trtllm_gen_decode()},

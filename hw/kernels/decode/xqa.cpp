@@ -1,4 +1,4 @@
-// XQA, TensorRT-LLM's decode by tensor cores.
+// XQA, TensorRT-LLM's decode kernel on tensor cores.
 
 #include <algorithm>
 #include <array>
@@ -23,29 +23,29 @@ std::span<const Parameter<Constants>> Constants::fields() {
       std::array<Parameter<P>, 13>{{
           {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
           {"launch_head_dim_us", &P::launch_head_dim_us, 0.0, 5.0, kCycles,
-           "more of it for each 128 of head dimension"},
+           "additional launch time per 128 of head dimension"},
           {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile at head dimension 64"},
-          {"tile_growth", &P::tile_growth, 0.0, 2.0, kKept, "relative growth of it for each 64 of head dimension"},
+          {"tile_growth", &P::tile_growth, 0.0, 2.0, kKept, "relative growth of tile_us per 64 of head dimension"},
           {"tile_row_us", &P::tile_row_us, 0.0, 0.5, kCycles,
-           "more of it for each query row and 128 of head dimension"},
-          {"row_ns", &P::row_ns, 0.0, 30.0, kCycles, "of a cached token in one tile at head dimension 64"},
-          {"row_growth", &P::row_growth, 0.0, 5.0, kKept, "relative growth of it for each 64 of head dimension"},
-          {"row_group", &P::row_group, 0.0, 5.0, kKept, "relative growth of it for each 8 query rows beyond 8"},
+           "additional tile time per query row and 128 of head dimension"},
+          {"row_ns", &P::row_ns, 0.0, 30.0, kCycles, "time per cached token in one tile at head dimension 64"},
+          {"row_growth", &P::row_growth, 0.0, 5.0, kKept, "relative growth of row_ns per 64 of head dimension"},
+          {"row_group", &P::row_group, 0.0, 5.0, kKept, "relative growth of row_ns per 8 query rows beyond 8"},
           {"row_busy", &P::row_busy, 0.0, 1.0, kKept, "share of the rows of further waves that is not hidden"},
-          {"group_us", &P::group_us, 0.0, 1.0, kCycles, "more to start for each query row beyond 8"},
-          {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+          {"group_us", &P::group_us, 0.0, 1.0, kCycles, "additional start time per query row beyond 8"},
+          {"overlap", &P::overlap, 1.0, 8.0, kKept, "exponent; 1: tiles and memory add, large: their maximum"},
           {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
-          {"split_ns", &P::split_ns, 0.0, 300.0, kCycles, "more of it for each split"},
+          {"split_ns", &P::split_ns, 0.0, 300.0, kCycles, "additional merging time per split"},
       }},
       kCacheReadFields<P>);
   return kFields;
 }
 
-/// XQA on Hopper splits a context of L at most sqrt(L / 16) times. A split then has 16 keys for each split there is,
-/// and the time fitted per split (`split_ns`) is a time per key: with it, keys take as long as their bytes do.
-/// Elsewhere there are many times as many splits (TensorRT-LLM before 1.1), and merging one takes next to nothing on an
+/// XQA on Hopper splits a context of length L at most sqrt(L / 16) times. A split then has 16 keys per split, so the
+/// fitted time per split (`split_ns`) is effectively a time per key: with it, keys take as long as their bytes do. On
+/// other GPUs there are many times as many splits (TensorRT-LLM before 1.1), and merging one takes almost no time on an
 /// A100.
-void follow_cuts(Constants& p, const GpuSpec& from, const GpuSpec& to) {
+void follow_splits(Constants& p, const GpuSpec& from, const GpuSpec& to) {
   constexpr double kKeysPerCut = 16.0;
   if (from.architecture != Architecture::kHopper || to.architecture == Architecture::kHopper) return;
   const double row_ns = p.row_ns + p.split_ns / kKeysPerCut;
@@ -55,11 +55,11 @@ void follow_cuts(Constants& p, const GpuSpec& from, const GpuSpec& to) {
   p.split_ns = 0.0;
 }
 
-/// How the two builds of the kernel differ.
+/// Differences between the two builds of the kernel.
 struct Build {
   double idle;   ///< share of a tile's time that a split outside the window takes to start and exit
-  bool limited;  ///< cuts a context at most sqrt(context / 16) times
-  bool pairs;    ///< two blocks are resident on an SM while their queries fit
+  bool limited;  ///< splits a context at most sqrt(context / 16) times
+  bool pairs;    ///< two blocks run on an SM while their queries fit
   bool cuts = true;
 };
 
@@ -87,14 +87,14 @@ DecodeTime time_of(const DecodeCall& c, const Constants& p, const Chip& chip, co
           .filled = c.units * splits >= chip.sms};
 }
 
-/// 16-bit products by mma.sync. Splits follow the whole context even under a window; those outside it start and exit.
-/// Versions since 1.1, which the tables of Hopper timed, split at most sqrt(context / 16) times. A lone block walks its
-/// keys at the latency of its loop; further waves are hidden in part.
+/// 16-bit GEMMs by mma.sync. The number of splits depends on the whole context even with a window; splits outside the
+/// window start and exit. Versions since 1.1, with which Hopper was measured, split at most sqrt(context / 16) times. A
+/// single block on an SM is bound by the latency of its loop; further waves are partly hidden.
 class Xqa final : public DecodeKernelOf<Constants> {
  public:
   Xqa()
       : DecodeKernelOf({.name = "xqa_decode",
-                        .help = "XQA of TensorRT-LLM, new tokens",
+                        .help = "XQA of TensorRT-LLM, decode",
                         .form = "equations-attention.md#decode",
                         .unexplained = kDecodeUnexplained,
                         .lenders = {&trtllm_gen_decode()}}) {}
@@ -109,16 +109,16 @@ class Xqa final : public DecodeKernelOf<Constants> {
   DecodeTime time_with(const DecodeCall& c, const Constants& p, const Chip& chip) const override {
     return time_of(c, p, chip, {.idle = 0.6, .limited = chip.architecture == Architecture::kHopper, .pairs = false});
   }
-  void follow(Constants& p, const CarryOverCase& to) const override { follow_cuts(p, to.from, to.to); }
+  void follow(Constants& p, const CarryOverCase& to) const override { follow_splits(p, to.from, to.to); }
 };
 
-/// fp8 caches without wgmma: a block walks its whole context, by the times of an L40S (1 x 16384 tokens of 3 heads take
-/// 533 us there).
+/// fp8 caches without wgmma: one block reads its whole context, as the times of an L40S show (1 x 16384 tokens of 3
+/// heads take 533 us there).
 class XqaUncut final : public DecodeKernelOf<Constants> {
  public:
   XqaUncut()
       : DecodeKernelOf({.name = "xqa_uncut_decode",
-                        .help = "XQA of TensorRT-LLM over fp8 caches by mma.sync, new tokens",
+                        .help = "XQA of TensorRT-LLM over fp8 caches by mma.sync, decode",
                         .form = "equations-attention.md#decode",
                         .unexplained = kDecodeUnexplained,
                         .lenders = {&xqa_decode()}}) {}
@@ -138,22 +138,22 @@ std::span<const Parameter<WgmmaConstants>> WgmmaConstants::fields() {
   static const std::vector<Parameter<WgmmaConstants>> all = [] {
     std::vector<Parameter<WgmmaConstants>> fields;
     for (const Parameter<Constants>& f : Constants::fields())
-      fields.push_back({f.name, f.member, f.low, f.high, f.transfer, f.meaning, f.held});
+      fields.push_back({f.name, f.member, f.low, f.high, f.transfer, f.meaning, f.fixed});
     fields.push_back({"sink_us", &WgmmaConstants::sink_us, 0.0, 8.0, Transfer::kCycles,
-                      "of the kernel that is not fused at head dimension 64"});
+                      "separate kernel at head dimension 64, which is not fused"});
     return fields;
   }();
   return all;
 }
 
-/// fp8 caches by wgmma, on Hopper alone, where it also rotates and writes what is new (TensorRT-LLM,
-/// decoderXQAImplJIT/kernelUtils.cpp: supportConfigQGMMA demands SM 90). Two blocks are resident on an SM while their
-/// queries fit.
+/// fp8 caches by wgmma, only on Hopper. The kernel also applies RoPE and writes the new keys and values (TensorRT-LLM,
+/// decoderXQAImplJIT/kernelUtils.cpp: supportConfigQGMMA requires SM 90). Two blocks run on an SM while their queries
+/// fit.
 class XqaWgmma final : public DecodeKernelOf<WgmmaConstants> {
  public:
   XqaWgmma()
       : DecodeKernelOf({.name = "xqa_wgmma_decode",
-                        .help = "XQA of TensorRT-LLM over fp8 caches on Hopper, new tokens",
+                        .help = "XQA of TensorRT-LLM over fp8 caches on Hopper, decode",
                         .form = "equations-attention.md#decode",
                         .unexplained = kDecodeUnexplained}) {}
   WgmmaConstants prior(const GpuSpec&, Dtype) const override {

@@ -1,4 +1,4 @@
-// Experts by CUTLASS: TensorRT-LLM's grouped products, which vLLM calls through FlashInfer.
+// Experts by CUTLASS: TensorRT-LLM's grouped GEMMs, which vLLM calls through FlashInfer.
 // Facts: TensorRT-LLM's sources (cpp/tensorrt_llm/kernels/cutlass_kernels/moe_gemm) and the kernel column of the
 // measured tables (docs/equations-moe.md#kernels).
 
@@ -9,7 +9,7 @@ namespace {
 
 using enum TileRule;
 
-/// Before its warm-up CUTLASS runs whatever tactic comes first.
+/// Before its warm-up, CUTLASS runs whichever tactic comes first.
 class Untuned final : public ExpertsKernelOf<TallTiles> {
  public:
   using ExpertsKernelOf::ExpertsKernelOf;
@@ -29,7 +29,7 @@ const ExpertsKernel& cutlass_experts() {
 }
 const ExpertsKernel& cutlass_untuned_experts() {
   static const Untuned kernel(
-      experts_facts("cutlass_untuned_experts", "CUTLASS before it is tuned, as a benchmark times it"),
+      experts_facts("cutlass_untuned_experts", "CUTLASS before it is tuned, as timed by a benchmark"),
       {kTuned, 16, 256});
   return kernel;
 }
@@ -68,7 +68,7 @@ const ExpertsKernel& cutlass_ungated_nvfp4_experts() {
 }
 const ExpertsKernel& flashinfer_cutlass_block_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("flashinfer_cutlass_block_experts", "CUTLASS by FlashInfer, block fp8, a rank of many"),
+      experts_facts("flashinfer_cutlass_block_experts", "CUTLASS by FlashInfer, block fp8, expert parallelism"),
       {kGlobalMean, 8, 64});
   return kernel;
 }
@@ -84,12 +84,12 @@ const ExpertsKernel& flashinfer_cutlass_nvfp4_experts() {
 }
 const ExpertsKernel& cutlass_wide_block_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("cutlass_wide_block_experts", "CUTLASS, block fp8, behind an all-to-all"), {kGlobalMean, 8, 64});
+      experts_facts("cutlass_wide_block_experts", "CUTLASS, block fp8, after an all-to-all"), {kGlobalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& cutlass_wide_nvfp4_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, behind an all-to-all"), {kTuned, 16, 128});
+      experts_facts("cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, after an all-to-all"), {kTuned, 16, 128});
   return kernel;
 }
 

@@ -1,4 +1,4 @@
-// Experts by DeepGEMM, block fp8: on Blackwell, and behind DeepEP in either mode.
+// Experts by DeepGEMM in block fp8: on Blackwell, and after either mode of DeepEP.
 // Facts: DeepGEMM's and the engines' sources, and the kernel column of the measured tables
 // (docs/equations-moe.md#kernels).
 
@@ -10,8 +10,8 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-/// A benchmark of a padded layer shows the host's pace or the longest kernels: it does not tell what launches, routing
-/// and sorting take. The time that all kernels of experts assume for them stays.
+/// A benchmark of a padded layer measures host time or the longest kernels, but not launches, routing and sorting.
+/// These keep the values assumed for all expert kernels.
 struct Contiguous : ExpertsParameters {
   static std::span<const Parameter<Contiguous>> fields() { return kExpertsFields<Contiguous, true>; }
 };
@@ -26,13 +26,13 @@ const ExpertsKernel& deep_gemm_experts() {
 }
 const ExpertsKernel& deep_gemm_masked_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, behind DeepEP's low-latency mode"),
+      experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, after DeepEP's low-latency mode"),
       {kTuned, 64, 128, 1.0, kPlaced});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_contiguous_experts() {
   static const ExpertsKernelOf<Contiguous> kernel(
-      experts_facts("deep_gemm_contiguous_experts", "DeepGEMM, contiguous, behind DeepEP's normal mode"),
+      experts_facts("deep_gemm_contiguous_experts", "DeepGEMM, contiguous, after DeepEP's normal mode"),
       {kTuned, 128, 128, 1.0, kPadded});
   return kernel;
 }

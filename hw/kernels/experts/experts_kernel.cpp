@@ -6,8 +6,8 @@ namespace roofcast {
 
 KernelFacts experts_facts(std::string_view name, std::string_view help, const Kernel* lender) {
   KernelFacts facts{.name = name, .help = help, .form = "equations-moe.md"};
-  // Of another generation: 0.28 holds nine of ten rows of A100, H100, H200, B200 and L40S priced by each other's
-  // constants. Another kernel's: docs/equations.md, "Intervals".
+  // For another generation: with 0.28, nine of ten rows of A100, H100, H200, B200 and L40S lie within the interval when
+  // priced with each other's constants. For another kernel: docs/equations.md, "Intervals".
   facts.unexplained = {0.05, 0.28, 0.5};
   facts.lenders[0] = lender;
   return facts;

@@ -1,5 +1,6 @@
 #pragma once
-// Kernels of routed experts: one form, docs/equations-moe.md. What differs is in the files beside this one.
+// Kernels of routed experts. All share the equations of docs/equations-moe.md; the files in this folder have the
+// differences.
 
 #include <string_view>
 #include <type_traits>
@@ -13,33 +14,33 @@ namespace roofcast {
 
 class KernelRules;
 
-/// How a grouped GEMM picks the rows of its tiles.
+/// How a grouped GEMM chooses the height of its tiles.
 enum class TileRule {
-  kTuned,       ///< the fastest of those allowed
-  kLocalMean,   ///< tokens of the whole group over the experts of one rank: too tall under expert parallelism
-  kGlobalMean,  ///< tokens of an expert on average
-  kTwoSizes,    ///< the smaller up to as many tokens as local experts, then the larger
-  kShipped,     ///< tuned where vLLM ships a table of tiles for an A100, else its default: the two sizes, 64 columns;
-                ///< elsewhere the default of later releases, by the tokens
+  kTuned,       ///< the fastest of the allowed heights
+  kLocalMean,   ///< tokens of the whole group over the experts of one rank: too tall with expert parallelism
+  kGlobalMean,  ///< mean tokens per expert
+  kTwoSizes,    ///< the small size up to as many tokens as local experts, then the large size
+  kShipped,     ///< tuned where vLLM ships a table of tiles for an A100, else its old default: two sizes, 64 columns;
+                ///< on other GPUs the default of later releases, by the number of tokens
 };
 
-/// Rows that a kernel activates and sums.
+/// The rows that a kernel activates and sums.
 enum class ExpertRows {
   kLocal,   ///< those of the rank's experts
   kAll,     ///< every choice of the group, local or not
-  kZeroed,  ///< the same, and zeros are written for those that are not local
-  kPlaced,  ///< those of the rank's experts, which the exchange brought into place and will sum
-  kPadded,  ///< those of the rank's experts, each expert's padded to a tile; copied from and summed to the tokens held
+  kZeroed,  ///< the same; rows of other ranks' experts are written as zeros
+  kPlaced,  ///< those of the rank's experts; the exchange has placed them and will sum them
+  kPadded,  ///< those of the rank's experts, padded to a tile per expert; copied from and summed to the rank's tokens
 };
 
-/// Facts of a kernel, which are not fitted. They come from the engines' sources. Where these do not say, the rule is
-/// the one that does best on shapes left out.
+/// Properties of a kernel that are not fitted. They come from the engines' sources. Where these do not say, the rule is
+/// the one with the lowest error on left-out shapes.
 struct ExpertTraits {
   TileRule rule = TileRule::kTuned;
   double rows_low = 16.0, rows_high = 128.0;  ///< smallest and largest tile
-  double fill = 1.0;                          ///< share of the mean load that the rule sizes for
+  double fill = 1.0;                          ///< share of the mean load that the tile height is chosen for
   ExpertRows rows = ExpertRows::kLocal;
-  bool gathers = false;  ///< the first product reads its rows where the tokens lie
+  bool gathers = false;  ///< the first GEMM gathers its rows from the tokens
 };
 
 class ExpertsKernel : public Kernel {
@@ -48,17 +49,17 @@ class ExpertsKernel : public Kernel {
       : Kernel(KernelKind::kExperts, facts), traits_(traits) {}
   const ExpertTraits& traits() const { return traits_; }
   virtual MoeParameters parameters(const ConstantsBlock& constants) const = 0;
-  /// These constants, limited to those that the kernel has.
+  /// Constants from `values`, limited to those that the kernel has.
   virtual ConstantsBlock with_parameters(const MoeParameters& values, FitRecord record = {}) const = 0;
 
  private:
   ExpertTraits traits_;
 };
 
-/// How the constants of every kernel carry over to another GPU, beyond their own rules.
+/// Transfers the constants of every expert kernel to another GPU, beyond the rules of the single constants.
 void follow_chip(ExpertsParameters& p, const CarryOverCase& to);
 
-/// A kernel whose constants are a P: ExpertsParameters and those of the further parts that the kernel has.
+/// A kernel whose constants are a P: ExpertsParameters, plus the parts that the kernel has.
 template <class P>
 class ExpertsKernelOf : public KernelOf<P, ExpertsKernel> {
  public:
@@ -88,7 +89,7 @@ class ExpertsKernelOf : public KernelOf<P, ExpertsKernel> {
   }
 };
 
-/// What the table says of a kernel of experts.
+/// The table entry of an expert kernel.
 KernelFacts experts_facts(std::string_view name, std::string_view help, const Kernel* lender = nullptr);
 
 const ExpertsKernel& triton_experts();
@@ -125,19 +126,19 @@ const ExpertsKernel& cutlass_wide_block_experts();
 const ExpertsKernel& cutlass_wide_nvfp4_experts();
 const ExpertsKernel& trtllm_gen_latency_experts();
 
-/// The kernel of a layer and its constants: the first that the rules name and that was measured in the format of the
+/// The kernel of a layer and its constants: the first kernel named by the rules that was measured in the format of the
 /// weights, else in the nearest format.
 struct ExpertsChoice {
   const ExpertsKernel* kernel = nullptr;
-  const ConstantsBlock* constants = nullptr;  ///< null: nothing was measured, the prior holds
-  bool lent = false;                          ///< they are of another kernel or format than asked for
+  const ConstantsBlock* constants = nullptr;  ///< null: nothing was measured, the prior applies
+  bool lent = false;                          ///< they belong to another kernel or format than requested
 };
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine);
-/// The kernel that the rules name, measured or not.
+/// The kernel named by the rules, measured or not.
 const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, const KernelRules& rules);
 
-/// The time under given constants. `repeated`: nothing runs between two calls, so that weights are found in L2 where
-/// they fit.
+/// The time for given constants. `repeated`: no other kernel runs between two calls, so weights that fit are found in
+/// L2.
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& parameters,
                       const GpuSpec& gpu, bool repeated = false);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The constants of kernels of routed experts: a kernel puts its own together from these parts.
+// The constants of routed expert kernels. A kernel combines its constants from these parts.
 
 #include <array>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// The constants that every kernel of experts has.
+/// The constants that every expert kernel has.
 struct ExpertsParameters {
   double launch_us = 20.0;
   double launch_us_per_expert = 0.02;
@@ -20,12 +20,12 @@ struct ExpertsParameters {
   double tile_us = 1.2;
   double expert_map_us = 0.0;
   double router_us_per_choice = 0.0;
-  static std::span<const Parameter<ExpertsParameters>> fields();  ///< of a kernel that has no more than these
+  static std::span<const Parameter<ExpertsParameters>> fields();  ///< for a kernel without further constants
 };
-/// The list of every kernel's fields begins with these. `kHeld`: the launch is a fact that no fit moves.
-template <class P, bool kHeld = false>
+/// The first fields of every kernel. `kFixed`: the launch is fixed, and no fit changes it.
+template <class P, bool kFixed = false>
 inline constexpr std::array<Parameter<P>, 10> kExpertsFields{{
-    {"launch_us", &P::launch_us, 0.0, 120.0, Transfer::kCycles, "launches, routing and sorting of one layer", kHeld},
+    {"launch_us", &P::launch_us, 0.0, 120.0, Transfer::kCycles, "launches, routing and sorting of one layer", kFixed},
     {"launch_us_per_expert", &P::launch_us_per_expert, 0.0, 0.5, Transfer::kCycles,
      "pointers and offsets of each local expert"},
     {"ns_per_assignment", &P::ns_per_assignment, 0.0, 20.0, Transfer::kCycles,
@@ -33,25 +33,25 @@ inline constexpr std::array<Parameter<P>, 10> kExpertsFields{{
     {"bandwidth_fraction", &P::bandwidth_fraction, 0.04, 1.0, Transfer::kMemoryShare,
      "share of the memory bandwidth that the products reach"},
     {"compute_fraction", &P::compute_fraction, 0.03, 1.0, Transfer::kKept,
-     "share of the peak that endless tiles reach"},
+     "share of the peak that infinitely long tiles reach"},
     {"activation_passes", &P::activation_passes, 0.2, 6.0, Transfer::kKept,
-     "times the activations' traffic goes through memory"},
-    {"tile_overhead_rows", &P::tile_overhead_rows, 0.0, 200.0, Transfer::kKept, "rows whose time every tile loses"},
+     "number of times the activations' traffic goes through memory"},
+    {"tile_overhead_rows", &P::tile_overhead_rows, 0.0, 200.0, Transfer::kKept, "overhead of every tile, in rows"},
     {"tile_us", &P::tile_us, 0.0, 20.0, Transfer::kCycles, "prologue and epilogue of a tile"},
     {"expert_map_us", &P::expert_map_us, 0.0, 60.0, Transfer::kCycles,
-     "mapping experts to ranks, under expert parallelism alone"},
+     "mapping experts to ranks, only with expert parallelism"},
     {"router_us_per_choice", &P::router_us_per_choice, 0.0, 6.0, Transfer::kCycles,
-     "the router, for each of the top k"},
+     "the router, per chosen expert of a token"},
 }};
 inline std::span<const Parameter<ExpertsParameters>> ExpertsParameters::fields() {
   return kExpertsFields<ExpertsParameters>;
 }
-/// Of kernels whose first product reads its rows where the tokens lie, and rows of odd lengths element by element.
+/// For kernels whose first GEMM gathers its rows from the tokens, and reads rows of odd lengths element by element.
 struct GatheredRows {
   double gather_loss = 0.0;
   double unaligned_slowdown = 1.0;
 };
-/// Of kernels with tiles of up to 256 rows.
+/// For kernels with tiles of up to 256 rows.
 struct EmptyRows {
   double empty_row_loss = 0.0;
 };
@@ -61,18 +61,18 @@ struct TallTiles : ExpertsParameters, EmptyRows {
 inline std::span<const Parameter<TallTiles>> TallTiles::fields() {
   static constexpr std::array<Parameter<TallTiles>, 1> kEmptyRows{{
       {"empty_row_loss", &TallTiles::empty_row_loss, 0.0, 2.0, Transfer::kKept,
-       "more of a tile's row beyond its expert's tokens than of a full one (tiles of up to 256 rows)"},
+       "relative extra time of a tile's empty rows over full ones (tiles of up to 256 rows)"},
   }};
   static constexpr auto kFields = joined(kExpertsFields<TallTiles>, kEmptyRows);
   return kFields;
 }
-/// Of kernels whose tiles read their weights in rows of 64 bytes.
+/// For kernels whose tiles read weights in rows of 64 bytes.
 struct ShortRows {
   double short_row_bandwidth = 1.0;
   double memory_step_us = 0.0;
 };
 
-/// What the form computes with. Constants that a kernel lacks have their defaults, which change nothing.
+/// The inputs of the equations. Constants that a kernel lacks have their defaults, which have no effect.
 struct MoeParameters : ExpertsParameters, GatheredRows, EmptyRows, ShortRows {};
 
 }  // namespace roofcast

@@ -1,4 +1,4 @@
-// Experts by Marlin, weights of four bits.
+// Experts by Marlin, for 4-bit weights.
 // Facts: vLLM's sources and the kernel column of the measured tables (docs/equations-moe.md#kernels).
 
 #include "hw/kernels/experts/experts_kernel.h"
@@ -12,8 +12,8 @@ using enum ExpertRows;
 }  // namespace
 
 const ExpertsKernel& marlin_experts() {
-  static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("marlin_experts", "Marlin, weights of four bits"), {kLocalMean, 8, 64});
+  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("marlin_experts", "Marlin, 4-bit weights"),
+                                                         {kLocalMean, 8, 64});
   return kernel;
 }
 const ExpertsKernel& marlin_blackwell_experts() {

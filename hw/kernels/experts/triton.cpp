@@ -1,4 +1,4 @@
-// Experts by Triton: vLLM's fused_moe, OpenAI's kernels for mxfp4, and what ran on AMD GPUs in 2024.
+// Experts by Triton: vLLM's fused_moe, OpenAI's kernels for mxfp4, and the kernels on AMD GPUs in 2024.
 // Facts: vLLM's sources (vllm/model_executor/layers/fused_moe) and the kernel column of the measured tables
 // (docs/equations-moe.md#kernels).
 
@@ -16,7 +16,7 @@ using enum ExpertRows;
 struct Gathering : ExpertsParameters, GatheredRows {
   static std::span<const Parameter<Gathering>> fields();
 };
-/// Its default tiles for mma.sync.
+/// The same with vLLM's default tiles for mma.sync.
 struct Shipped : ExpertsParameters, GatheredRows, ShortRows {
   static std::span<const Parameter<Shipped>> fields();
 };
@@ -24,9 +24,9 @@ struct Shipped : ExpertsParameters, GatheredRows, ShortRows {
 template <class P>
 constexpr std::array<Parameter<P>, 2> kGatheringFields{{
     {"gather_loss", &P::gather_loss, 0.0, 2.0, Transfer::kKept,
-     "more of tiles that wait for rows which they gather from no L2 (Triton)"},
+     "relative extra time of tiles that wait for rows gathered from memory (Triton)"},
     {"unaligned_slowdown", &P::unaligned_slowdown, 1.0, 10.0, Transfer::kKept,
-     "slowdown of a product whose inner dimension is not a multiple of 16 (Triton)"},
+     "slowdown of a GEMM whose inner dimension is not a multiple of 16 (Triton)"},
 }};
 
 std::span<const Parameter<Gathering>> Gathering::fields() {
@@ -39,15 +39,15 @@ std::span<const Parameter<Shipped>> Shipped::fields() {
       kExpertsFields<P>, kGatheringFields<P>,
       std::array<Parameter<P>, 2>{{
           {"short_row_bandwidth", &P::short_row_bandwidth, 0.2, 1.0, Transfer::kKept,
-           "of the bandwidth, where tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
+           "share of the bandwidth if tiles read their weights in rows of 64 bytes (vLLM's default tiles on Ampere)"},
           {"memory_step_us", &P::memory_step_us, 0.0, 4.0, Transfer::kKept,
-           "latency of one step of the inner dimension (the same tiles)"},
+           "latency of one step of the inner dimension (vLLM's default tiles on Ampere)"},
       }});
   return kFields;
 }
 
-/// What an SM of an H100 or H200 is left with in products that Triton reads element by element: 7.5 TFLOP/s over the
-/// slowdown of 4.9-5.0 fitted there. Instructions bound it, not matrix units, and so they do elsewhere.
+/// Rate per SM of GEMMs that Triton reads element by element, on an H100 or H200: 7.5 TFLOP/s over the slowdown of
+/// 4.9-5.0 fitted there. They are bound by instructions, not by matrix units, which is assumed for other GPUs too.
 constexpr double kUnalignedFlopsPerSm = 1.5e12;
 
 template <class P>
@@ -62,9 +62,9 @@ class FusedMoe : public ExpertsKernelOf<P> {
   }
 
  private:
-  /// Loads of single elements take instructions, as many a cycle everywhere: the faster the matrix units, the more the
-  /// kernel loses by them. 1: it was measured without. Within an architecture the loss does not grow: the factor slows
-  /// reads from memory, too, and units of a higher peak do not.
+  /// Loads of single elements take instructions, and an SM issues the same number per cycle on every GPU. The faster
+  /// the matrix units, the larger the slowdown. 1 means that it was measured without such loads. Within an architecture
+  /// it does not grow: the factor also slows reads from memory, which a higher peak does not.
   void follow(P& p, const CarryOverCase& to) const override {
     const bool same = to.from.architecture == to.to.architecture;
     const double longer = same ? std::min(1.0, to.ratios.operations) : to.ratios.operations;

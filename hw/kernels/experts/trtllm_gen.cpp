@@ -31,7 +31,7 @@ const ExpertsKernel& trtllm_gen_block_experts() {
 }
 const ExpertsKernel& trtllm_gen_block_modular_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("trtllm_gen_block_modular_experts", "trtllm-gen, block fp8, behind an exchange"), kHalfFilled);
+      experts_facts("trtllm_gen_block_modular_experts", "trtllm-gen, block fp8, after an all-to-all"), kHalfFilled);
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_nvfp4_experts() {

@@ -1,6 +1,6 @@
-// Block fp8 where DeepGEMM does not run: Triton's kernel under vLLM
-// (model_executor/layers/quantization/utils/fp8_utils.py) and on AMD's GPUs, CUTLASS's for compute capability 8.9 under
-// TensorRT-LLM. None was measured.
+// Block fp8 where DeepGEMM does not run: a Triton kernel under vLLM
+// (model_executor/layers/quantization/utils/fp8_utils.py) and on AMD GPUs, CUTLASS for compute capability 8.9 under
+// TensorRT-LLM. None of these was measured.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
 

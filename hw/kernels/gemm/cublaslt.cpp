@@ -1,5 +1,5 @@
-// cuBLASLt: 16-bit products of every engine, by way of PyTorch's linear layers (aten/src/ATen/cuda/CUDABlas.cpp), and
-// TensorRT-LLM's in fp8 (cpp/tensorrt_llm/thop/cublasScaledMM.cpp). It has all tiles, looks for the fastest and may
+// cuBLASLt: 16-bit GEMMs of every engine through PyTorch's linear layers (aten/src/ATen/cuda/CUDABlas.cpp), and fp8
+// GEMMs of TensorRT-LLM (cpp/tensorrt_llm/thop/cublasScaledMM.cpp). It has all tiles, searches for the fastest, and may
 // split k.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
@@ -21,7 +21,7 @@ struct Wide : GemmParameters {
     return kFields;
   }
 };
-/// cuBLASLt by mma.sync. It has a kernel of its own for one row.
+/// cuBLASLt by mma.sync, which has a separate kernel for one row.
 struct WideByMmaSync : GemmParameters {
   static std::span<const Parameter<WideByMmaSync>> fields() {
     static constexpr auto kFields = joined(kTileLoopFields<WideByMmaSync>, kPairedTileFields<WideByMmaSync>,
@@ -36,7 +36,7 @@ struct Narrow : GemmParameters {
     return kFields;
   }
 };
-/// The pipeline is that of 16 bit at another rate.
+/// The same pipeline as for 16 bit, at another rate.
 struct NarrowByMmaSync : GemmParameters {
   static std::span<const Parameter<NarrowByMmaSync>> fields() {
     static constexpr auto kFields =
@@ -54,8 +54,8 @@ class Products16Bit final : public CublasLt<P> {
   void adjust(GemmParameters&, const GpuSpec&) const override {}
 };
 
-/// Each stands in for the other where a GPU of the other kind was measured. The first has its lender once that is made:
-/// a pointer to an object before its construction may not become one to its base.
+/// Each lends its constants to the other if only a GPU of the other kind was measured. The first kernel gets its lender
+/// after both are constructed, because a pointer to an unconstructed object must not be converted to its base.
 struct Pair {
   Pair() { const_cast<KernelFacts&>(by_warpgroup.facts()).lenders = {&by_mma_sync}; }
 

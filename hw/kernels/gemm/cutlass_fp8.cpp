@@ -5,13 +5,13 @@
 namespace roofcast {
 namespace {
 
-/// Thread blocks part faster where two groups of warps take turns in the matrix units (`ping-pong`) than where they
-/// share a tile (`cooperative`); and a tile of half the size feeds those units a tenth slower.
+/// Thread blocks drift apart faster if two groups of warps alternate in the matrix units (`ping-pong`) than if they
+/// share a tile (`cooperative`). A tile of half the size feeds the matrix units 10 % more slowly.
 constexpr double kPingPongDrift = 0.045, kCooperativeDrift = 0.005, kPingPongRate = 0.9;
 
-/// vLLM's CUTLASS kernels for fp8 with a scale per token have one tile for a shape, whatever is fastest; few rows swap
-/// the operands (vllm-project/vllm, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh and
-/// scaled_mm_sm100_fp8_dispatch.cuh). On Blackwell all but one are pairs of thread blocks.
+/// vLLM's CUTLASS kernels for fp8 with a scale per token have one fixed tile per shape. For few rows they swap the
+/// operands (vllm-project/vllm, csrc/quantization/w8a8/cutlass/c3x/scaled_mm_sm90_fp8_dispatch.cuh and
+/// scaled_mm_sm100_fp8_dispatch.cuh). On Blackwell all but one tile are pairs of thread blocks.
 const GemmTile& hopper_fp8_tile(double m, double n, double k) {
   static constexpr GemmTile kTiny{16, 64, {.rate = kPingPongRate}};
   static constexpr GemmTile kTinyNarrow{16, 64, {.cluster_rows = 2, .rate = kPingPongRate}};
@@ -55,7 +55,7 @@ class CutlassFp8 final : public MatmulKernelOf<Constants> {
   }
 };
 
-/// Compute capability 8.9: CUTLASS 2 by mma.sync, the pipeline of 16 bit at another rate.
+/// Compute capability 8.9: CUTLASS 2 by mma.sync, the 16-bit pipeline at another rate.
 struct ByMmaSync : GemmParameters {
   static std::span<const Parameter<ByMmaSync>> fields() {
     static constexpr auto kFields =

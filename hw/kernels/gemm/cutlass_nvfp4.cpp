@@ -1,5 +1,5 @@
-// nvfp4: CUTLASS and cuBLASLt kernels that FlashInfer and TensorRT-LLM tune at start-up. TensorRT-LLM's table ran them
-// untuned: on a B200 its GEMMs alone outlast whole measured steps.
+// nvfp4: CUTLASS and cuBLASLt kernels, which FlashInfer and TensorRT-LLM tune at start-up. TensorRT-LLM's table has
+// untuned ones: on a B200 its GEMMs alone take longer than whole measured steps.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
 
@@ -19,7 +19,7 @@ class CutlassNvfp4 final : public MatmulKernelOf<Constants> {
   GemmTiling tiling(const GpuSpec& gpu, double m, double, double) const override { return all_tiles(gpu, false, m); }
 
  private:
-  /// The constants that a B200 shows.
+  /// The constants of a B200.
   void adjust(GemmParameters& prior, const GpuSpec&) const override {
     prior.gemv_us = 0.0;
     prior.k_step_us = 0.15;
@@ -31,7 +31,7 @@ class CutlassNvfp4 final : public MatmulKernelOf<Constants> {
 const MatmulKernel& cutlass_nvfp4_untuned() {
   static const CutlassNvfp4 kernel(
       {.name = "cutlass_nvfp4_untuned",
-       .help = "CUTLASS and cuBLASLt, nvfp4, before they are tuned, as a benchmark times them",
+       .help = "CUTLASS and cuBLASLt, nvfp4, before they are tuned, as timed by a benchmark",
        .form = kGemmForm,
        .unexplained = kGemmUnexplained});
   return kernel;

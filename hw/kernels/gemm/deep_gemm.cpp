@@ -1,4 +1,4 @@
-// DeepGEMM as vLLM and SGLang call it for block fp8 on Hopper and Blackwell. It compiles a kernel per shape and never
+// DeepGEMM as vLLM and SGLang use it for block fp8 on Hopper and Blackwell. It compiles a kernel per shape and never
 // splits k.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
@@ -6,7 +6,7 @@
 namespace roofcast {
 namespace {
 
-/// DeepGEMM, which compiles the tile for the shape: 64 x 16..256 in steps of 16, 128 x up to 160 both ways.
+/// The tiles that DeepGEMM can compile: 64 x 16..256 in steps of 16, 128 x up to 160, and their transposes.
 constexpr auto deep_gemm_tiles() {
   TileList<48> list;
   for (double columns = 16; columns <= 256; columns += 16) list.add_once(64, columns);
@@ -29,15 +29,15 @@ struct Constants : GemmParameters {
 class DeepGemm final : public MatmulKernelOf<Constants> {
  public:
   using MatmulKernelOf::MatmulKernelOf;
-  /// Hopper's swaps the operands of few rows only.
+  /// On Hopper it swaps the operands only for few rows.
   GemmTiling tiling(const GpuSpec& gpu, double, double, double) const override {
     if (gpu.architecture != Architecture::kHopper) return {.tiles = kDeepGemmTiles.span(), .bounds = &kDeepGemmBounds};
     return {.tiles = kDeepGemmTiles.span(), .bounds = &kDeepGemmBounds, .swapped_up_to = 64, .empty_rows_stall = true};
   }
 };
 
-/// FlashInfer's low-latency kernel of trtllm-gen on Blackwell walks the rows in short tiles, each of which takes the
-/// same: of 24576 x 7168 on a B200 0.79 us per row (github.com/sgl-project/sglang/pull/13528), a tenth of the peak.
+/// FlashInfer's low-latency trtllm-gen kernel on Blackwell processes the rows in short tiles of equal time: 0.79 us per
+/// row for 24576 x 7168 on a B200 (github.com/sgl-project/sglang/pull/13528), a tenth of the peak.
 class TrtllmGenGemm final : public MatmulKernelOf<Constants> {
  public:
   using MatmulKernelOf::MatmulKernelOf;

@@ -20,7 +20,7 @@ Bound bound_of(const TiledProduct& product, Seconds total) {
   return product.compute > product.memory ? Bound::kCompute : Bound::kMemory;
 }
 
-/// The datasheet roofline: 2 m n k operations at the peak of the format they run in, each matrix moved once.
+/// The datasheet roofline: 2 m n k operations at the peak of the compute format, each matrix moved once.
 Cost ideal_gemm(const GemmShape& shape, const GpuSpec& gpu) {
   SIM_CHECK(shape.m >= 1 && shape.n >= 1 && shape.k >= 1, "a GEMM needs at least one row, column and term");
   const auto compute = gpu.compute_dtype(shape.weights, shape.activations);
@@ -35,7 +35,7 @@ const MatmulKernel& named(const GpuSpec& gpu, Dtype block, const KernelRules& ru
   return static_cast<const MatmulKernel&>(rules.pick_product(gpu.architecture, block));
 }
 
-/// The constants of 16-bit products, which stand in for those of a format that was not measured.
+/// The constants of 16-bit GEMMs, which stand in for those of a format that was not measured.
 const ConstantsBlock& wide_products(const GpuSpec& gpu, const Efficiency& efficiency) {
   return efficiency.block(named(gpu, Dtype::kBf16, efficiency.rules()), Dtype::kBf16);
 }
@@ -80,7 +80,7 @@ GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const Gpu
   return kernel.prior_beside(gpu, &wide.parameters(at_this_rate));
 }
 
-/// Where weights are found in L2 again, products may beat the roofline of the memory.
+/// If weights are found in L2, a GEMM may be faster than the memory roofline.
 Cost gemm_with(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& constants, const GpuSpec& gpu,
                const GemmRun& run) {
   const Cost ideal = ideal_gemm(shape, gpu);

@@ -1,4 +1,4 @@
-// What all kernels of products share: the priors of the tile loop, and what its constants do on another GPU.
+// Shared by all GEMM kernels: the priors of the tile loop, and the transfer of its constants to another GPU.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
 
@@ -13,14 +13,15 @@ namespace {
 
 constexpr double kLeastClock = 0.7;  ///< bound of GemmParameters::sustained_clock
 
-/// Matrix units that run below their peak by a factor need operands that much later, and L2 feeds them as before.
+/// Matrix units at `factor` (at most 1) of their former rate. They also need operands at that lower rate only, while L2
+/// delivers as before.
 void slow_matrix_units(GemmParameters& p, double factor) {
   p.compute_efficiency *= factor;
   p.tile_intensity *= factor;
 }
 
-/// A chip at the limit of its power gives up half of what it lacks in watts per operation in rate (clock and voltage
-/// fall together); the rest it saves. More watts than before raise the clock to the cool one at most.
+/// A chip at its power limit loses half of the shortfall in watts per operation as rate; the rest it saves, because
+/// voltage falls with the clock. With more watts than before, the clock rises at most to the unthrottled one.
 void follow_power(GemmParameters& p, double watts) {
   const double root = std::sqrt(watts);
   if (root > 1.0) {
@@ -32,28 +33,28 @@ void follow_power(GemmParameters& p, double watts) {
   p.sustained_clock = sustained;
 }
 
-/// Matrix units at the limit of the board's power run no faster, cool or under load, whatever a kernel reached
-/// elsewhere.
+/// Limits the matrix units to what the board's power allows, throttled or not, whatever a kernel reached on another
+/// GPU.
 void limit(GemmParameters& p, double most) {
   const double under_load = std::min(most, p.compute_efficiency * p.sustained_clock);
   slow_matrix_units(p, std::min(1.0, most / p.compute_efficiency));
   p.sustained_clock = under_load / p.compute_efficiency;
 }
 
-/// Units of a higher peak on the same board lack watts for themselves: under load they reach no more than the board
-/// gives, while what else a product does keeps its clock.
+/// If matrix units have a higher peak on the same board, only they lack power: under load they reach what the board
+/// sustains, while the rest of the GEMM keeps its clock.
 void follow_peak(GemmParameters& p, double under_load) {
   slow_matrix_units(p, std::min(1.0, under_load / (p.compute_efficiency * p.sustained_clock)));
 }
 
-/// Each of two partitions of L2 keeps what the SMs beside it read. What all SMs read therefore lies there twice (NVIDIA
-/// A100 Tensor Core GPU Architecture white paper, "L2 cache"). Chips for graphics have one.
+/// With two L2 partitions, each keeps what the SMs beside it read, so data read by all SMs are stored twice (NVIDIA
+/// A100 Tensor Core GPU Architecture white paper, "L2 cache"). Graphics chips have one partition.
 void follow_partitions(GemmParameters& p, const GpuSpec& from, const GpuSpec& to) {
   const double usable = p.l2_usable * l2_partitions(from) / l2_partitions(to);
   p.l2_usable = std::min(std::max(kL2Usable, p.l2_usable), usable);
 }
 
-/// Source: 16-bit products of an A100 and an H100, and fp8 products of a B200.
+/// Source: 16-bit GEMMs of an A100 and an H100, and fp8 GEMMs of a B200.
 GemmParameters prior_of_16_bit(const GpuSpec& gpu) {
   GemmParameters prior;
   if (has_mma_sync_only(gpu)) {

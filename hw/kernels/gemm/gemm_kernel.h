@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the kernels of matrix products; each kernel has a file of its own in this folder. Source of their form:
+// Shared by the GEMM kernels; each kernel has its own file in this folder. Source of the equations:
 // docs/equations-gemm.md.
 
 #include "hw/kernel_of.h"
@@ -13,34 +13,34 @@ class MatmulKernel : public Kernel {
  public:
   explicit MatmulKernel(const KernelFacts& facts) : Kernel(KernelKind::kGemm, facts) {}
   virtual const GemmParameters& parameters(const ConstantsBlock& constants) const = 0;
-  /// These constants, limited to those that the kernel has.
+  /// Constants from `values`, limited to those that the kernel has.
   virtual ConstantsBlock with_parameters(const GemmParameters& values, FitRecord record = {}) const = 0;
-  /// Tiles that the library has for C[m,n] over k.
+  /// The library's tiles for C[m,n] over k.
   virtual GemmTiling tiling(const GpuSpec& gpu, double m, double n, double k) const = 0;
-  /// Whether it supports this format on this GPU. Asked only of kernels that an engine was told to use.
+  /// Whether it supports this format on this GPU. Called only for kernels that an engine is configured to use.
   virtual bool runs(const GpuSpec&, Dtype) const { return true; }
-  /// Whether cuBLASLt runs it. Then rows of the library alone determine its constants.
+  /// Whether it is a cuBLASLt kernel. Its constants are then determined only by rows of that library.
   virtual bool is_cublaslt() const { return false; }
-  /// Most rows for which memory alone decides, without tiles.
+  /// Most rows for which only memory bandwidth matters, without tiles.
   virtual double rows_without_tiles() const { return 0.0; }
-  /// Most rows for which the kernel is a GEMV, without the pipeline and its prologue.
+  /// Most rows for which the kernel is a GEMV, without a pipeline and its prologue.
   virtual double gemv_rows() const { return 0.0; }
-  /// Least time of a product, equal for every number of rows, as a share of the peak; 0: none.
+  /// Minimum time of a GEMM, the same for every number of rows, as a share of the peak; 0: none.
   virtual double least_share_of_peak() const { return 0.0; }
 
-  /// Assumed constants before a measurement. `wide`: the constants of 16-bit products on the same GPU, if known; they
-  /// provide launch, bandwidth and clocks.
+  /// Assumed constants before a measurement. `wide`: the constants of 16-bit GEMMs on the same GPU, if known; launch,
+  /// bandwidth and clocks are taken from them.
   GemmParameters prior_beside(const GpuSpec& gpu, const GemmParameters* wide) const;
 
  protected:
-  /// Differences from 16-bit products.
+  /// Differences from 16-bit GEMMs.
   virtual void adjust(GemmParameters& prior, const GpuSpec&) const { prior.gemv_us = 0.0; }
 };
 
-/// How a product's constants carry over to another GPU, beyond the rules of the single constants.
+/// Transfers a GEMM's constants to another GPU, beyond the rules of the single constants.
 void follow_chip(GemmParameters& p, const CarryOverCase& to);
 
-/// A product kernel whose constants are a P, derived from GemmParameters.
+/// A GEMM kernel whose constants are a P, derived from GemmParameters.
 template <class P>
 class MatmulKernelOf : public KernelOf<P, MatmulKernel> {
  public:
@@ -78,21 +78,21 @@ const MatmulKernel& weight_only();
 const MatmulKernel& hipblaslt();
 const MatmulKernel& hipblaslt_fp8();
 
-/// A served model's weights are cold: those of other layers were used in between.
+/// A served model's weights are cold: other layers' weights were read in between.
 inline constexpr double kColdWeights = 1e9;
-/// The conditions under which a product runs.
+/// The conditions under which a GEMM runs.
 struct GemmRun {
   double weight_copies = kColdWeights;  ///< sets of weights that are read in turn
-  bool cool = false;                    ///< the power limit has not yet lowered the clock
+  bool cool = false;                    ///< the power limit has not lowered the clock yet
 };
-/// The time under given constants. Source: docs/equations-gemm.md.
+/// The time for given constants. Source: docs/equations-gemm.md.
 Cost gemm_with(const GemmShape& shape, const MatmulKernel& kernel, const GemmParameters& constants, const GpuSpec& gpu,
                const GemmRun& run = {});
 
-/// The kernel's own block in a format, else that of 16-bit products, which stand in for it; either may be null.
+/// The kernel's own block in a format, else the block of 16-bit GEMMs, which stands in for it. Either may be null.
 const ConstantsBlock& gemm_block_in_force(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
                                           const Efficiency& efficiency);
-/// The kernel's constants on a machine: measured, else its prior given the measured 16-bit products.
+/// The kernel's constants on a machine: the measured ones, else its prior given the measured 16-bit GEMMs.
 GemmParameters gemm_constants(const MatmulKernel& kernel, Dtype block, const GpuSpec& gpu,
                               const Efficiency& efficiency);
 

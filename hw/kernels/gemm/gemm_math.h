@@ -1,5 +1,5 @@
 #pragma once
-// Traffic of a product, and how its parts overlap.
+// Memory traffic of a GEMM, and the overlap of its parts.
 
 #include <algorithm>
 #include <cmath>
@@ -11,17 +11,17 @@
 
 namespace roofcast::product {
 
-/// std::ceil for 0 <= x < 2^63; without SSE4.1 that one is a call.
+/// std::ceil for 0 <= x < 2^63. Without SSE4.1, std::ceil is a function call.
 inline double ceiling(double x) {
   const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
   return whole < x ? whole + 1.0 : whole;
 }
 
-/// x^3 by hand: pow is slow.
 inline double cube(double x) { return x * x * x; }
 
-/// Overlap of work and traffic, (a^3 + b^3)^(1/3): between max (perfect) and sum (none), and smooth where they meet.
-/// The root of 1..2 by two of Halley's steps, exact to the last bits and several times faster than cbrt.
+/// Overlap of compute and memory time, (a^3 + b^3)^(1/3): between their maximum (full overlap) and sum (none), and
+/// smooth. The cube root of 1..2 takes two Halley steps, which is exact to the last bits and several times faster than
+/// cbrt.
 inline Seconds overlap(Seconds a, Seconds b) {
   const double high = std::max(a.base(), b.base());
   if (high <= 0.0) return Seconds{};
@@ -31,11 +31,11 @@ inline Seconds overlap(Seconds a, Seconds b) {
   return Seconds(high * root);
 }
 
-/// Part of a working set that a cache still holds when it comes round again, linear between full and double
-/// the capacity, as random replacement does.
+/// The share of a working set that is still in a cache when it is read again. Falls linearly from 1 at the capacity to
+/// 0 at twice the capacity, as for random replacement.
 inline double hit_rate(Bytes working_set, Bytes capacity) { return std::clamp(2.0 - working_set / capacity, 0.0, 1.0); }
 
-/// Each matrix moved once.
+/// Bytes if each matrix is moved once.
 struct Traffic {
   Bytes weights, activations, output;
   Bytes total() const { return weights + activations + output; }

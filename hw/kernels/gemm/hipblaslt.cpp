@@ -1,4 +1,5 @@
-// hipBLASLt on AMD's GPUs. No kernel of it was measured: its tiles are taken to be as Ampere's, its constants NVIDIA's.
+// hipBLASLt on AMD GPUs. None of its kernels was measured: its tiles are assumed to be Ampere's, its constants
+// NVIDIA's.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
 

@@ -1,14 +1,14 @@
 #pragma once
-// The fastest way to cut a product into tiles.
+// Finds the fastest tiling of a GEMM.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
 
 namespace roofcast {
 
-/// One product on one GPU, under the constants of its kernel.
+/// One GEMM on one GPU, for the constants of its kernel.
 struct TiledProduct {
   Seconds time{};     ///< without the launch
-  Seconds compute{};  ///< of the fastest plan, under the power limit
+  Seconds compute{};  ///< of the fastest tiling, under the power limit
   Seconds memory{};
 };
 /// `compute` is the format that the matrix units multiply.

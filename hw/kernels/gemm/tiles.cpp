@@ -6,8 +6,8 @@
 namespace roofcast {
 namespace {
 
-/// cuBLASLt on Hopper: 64 or 128 on one side (one or two warpgroups of wgmma, M = 64), the other side in the
-/// steps that wgmma takes; 256 x up to 128. Either operand may lie on the wide side.
+/// cuBLASLt on Hopper: 64 or 128 on one side (one or two warpgroups of wgmma, M = 64), the step sizes of wgmma on the
+/// other; 256 x up to 128. Either operand may be on the wide side.
 constexpr auto hopper_tiles() {
   TileList<64> list;
   for (const double wide : {64.0, 128.0}) {
@@ -37,7 +37,7 @@ constexpr auto blackwell_tiles() {
 constexpr auto kBlackwellTiles = blackwell_tiles();
 constexpr TileBounds kBlackwellBounds = bounds_of(kBlackwellTiles.span());
 
-/// Ampere and Ada: powers of two (mma.sync 16x8x16 under CUTLASS 2 shapes).
+/// Ampere and Ada: powers of two (mma.sync 16x8x16 in CUTLASS 2 shapes).
 constexpr auto ampere_tiles() {
   TileList<32> list;
   constexpr double kShapes[][2] = {{64, 64}, {64, 128}, {128, 128}, {64, 256}, {128, 256},
@@ -51,8 +51,8 @@ constexpr auto ampere_tiles() {
 constexpr auto kAmpereTiles = ampere_tiles();
 constexpr TileBounds kAmpereBounds = bounds_of(kAmpereTiles.span());
 
-/// What rocBLAS and hipBLASLt of 2024 chose without tuning on MI300X: the time of a product grows with every 16 rows
-/// as if each had the weights to itself, up to a few hundred; prompts run in large tiles.
+/// Tiles that rocBLAS and hipBLASLt of 2024 chose without tuning on MI300X: up to a few hundred rows, the time of a
+/// GEMM grows with every 16 rows as if each group read the weights alone; prompts run in large tiles.
 constexpr double kThinRows = 512;
 constexpr std::array<GemmTile, 1> kUntunedThin{GemmTile(16, 128)}, kUntunedLarge{GemmTile(128, 128)};
 

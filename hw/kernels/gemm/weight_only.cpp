@@ -1,5 +1,5 @@
-// Weights that are unpacked to 16-bit activations, whatever their width: Marlin and Machete under vLLM, TensorRT-LLM's
-// fpA_intB (cpp/tensorrt_llm/kernels/cutlass_kernels/fpA_intB_gemm), which has a GEMV for few rows.
+// Weights of any width that are unpacked to 16-bit activations: Marlin and Machete under vLLM, TensorRT-LLM's fpA_intB
+// (cpp/tensorrt_llm/kernels/cutlass_kernels/fpA_intB_gemm), which has a GEMV for few rows.
 
 #include "hw/kernels/gemm/gemm_kernel.h"
 

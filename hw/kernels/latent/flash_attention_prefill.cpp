@@ -1,4 +1,4 @@
-// FlashAttention-3 and FlashAttention-2 over latent prompts.
+// FlashAttention-3 and FlashAttention-2 for latent prefill.
 
 #include "hw/kernels/latent/latent_kernel.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kForm = "equations-attention.md#latent-prefill";
 
-/// FlashAttention-3 multiplies the heads in 16 bit, those expanded from an fp8 cache, too.
+/// FlashAttention-3 multiplies the heads in 16 bit, also those expanded from an fp8 cache.
 class FlashAttention3 final : public LatentPrefillOfVllm {
   using LatentPrefillOfVllm::LatentPrefillOfVllm;
   Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const override { return narrow_products(heads, gpu); }
@@ -24,7 +24,7 @@ class FlashAttention2 final : public LatentPrefillOfVllm {
 
 const LatentPrefillKernel& flash_attention_3_mla_prefill() {
   static const FlashAttention3 kernel({.name = "flash_attention_3_mla_prefill",
-                                       .help = "FlashAttention-3 on Hopper, latent prompts",
+                                       .help = "FlashAttention-3 on Hopper, latent prefill",
                                        .form = kForm,
                                        .unexplained = kLatentPrefillUnexplained});
   return kernel;

@@ -1,4 +1,4 @@
-// FlashMLA on Hopper as TensorRT-LLM and as vLLM call it, and FlashAttention-3 over 16-bit latents: new tokens.
+// Latent decode: FlashMLA on Hopper as TensorRT-LLM and as vLLM call it, and FlashAttention-3 over 16-bit latents.
 
 #include "hw/kernels/latent/decode_path.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kForm = "equations-attention.md#latent-decode";
 
-/// FlashMLA and its like on Hopper.
+/// FlashMLA and similar kernels on Hopper.
 class FlashMla final : public LatentDecodeKernel {
  public:
   FlashMla(const KernelFacts& facts, bool by_vllm, bool in_pairs, double absorbed)
@@ -30,7 +30,7 @@ class FlashMla final : public LatentDecodeKernel {
 
 const LatentDecodeKernel& flash_mla_decode() {
   static const FlashMla kernel({.name = "flash_mla_decode",
-                                .help = "FlashMLA on Hopper as TensorRT-LLM calls it, new tokens",
+                                .help = "FlashMLA on Hopper as TensorRT-LLM calls it, latent decode",
                                 .form = kForm,
                                 .unexplained = kLatentDecodeUnexplained},
                                false, false, 0);
@@ -38,7 +38,7 @@ const LatentDecodeKernel& flash_mla_decode() {
 }
 const LatentDecodeKernel& flash_mla_vllm_decode() {
   static const FlashMla kernel({.name = "flash_mla_vllm_decode",
-                                .help = "FlashMLA on Hopper as vLLM calls it, fp8 caches, new tokens",
+                                .help = "FlashMLA on Hopper as vLLM calls it, fp8 caches, latent decode",
                                 .form = kForm,
                                 .unexplained = kLatentDecodeUnexplained},
                                true, false, 128);
@@ -46,7 +46,7 @@ const LatentDecodeKernel& flash_mla_vllm_decode() {
 }
 const LatentDecodeKernel& flash_attention_3_mla_decode() {
   static const FlashMla kernel({.name = "flash_attention_3_mla_decode",
-                                .help = "FlashAttention-3 on Hopper, 16-bit latents of new tokens",
+                                .help = "FlashAttention-3 on Hopper, 16-bit latents, latent decode",
                                 .form = kForm,
                                 .unexplained = kLatentDecodeUnexplained,
                                 .lenders = {&trtllm_gen_mla_vllm_decode()}},

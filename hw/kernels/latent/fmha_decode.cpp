@@ -1,4 +1,4 @@
-// TensorRT-LLM's latent attention by mma.sync: new tokens.
+// TensorRT-LLM's latent decode by mma.sync.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kForm = "equations-attention.md#latent-decode";
 
-/// No context is split. Each tile of heads has two blocks; two of them on an SM take 1 + pairing the time of one.
+/// No context is split. Each tile of heads has two blocks; two blocks on an SM take 1 + pairing times as long as one.
 class Resident final : public LatentDecodeKernel {
  public:
   using LatentDecodeKernel::LatentDecodeKernel;
@@ -31,7 +31,7 @@ class Resident final : public LatentDecodeKernel {
 
 const LatentDecodeKernel& fmha_mla_decode() {
   static const Resident kernel({.name = "fmha_mla_decode",
-                                .help = "TensorRT-LLM's latent attention by mma.sync, new tokens",
+                                .help = "TensorRT-LLM's latent attention by mma.sync, latent decode",
                                 .form = kForm,
                                 .unexplained = kLatentDecodeUnexplained,
                                 .lenders = {&flash_mla_decode(), &trtllm_gen_mla_decode()}});

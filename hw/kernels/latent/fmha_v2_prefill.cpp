@@ -1,4 +1,4 @@
-// fmha_v2 over latents, TensorRT-LLM's fused attention of prompts, and trtllm-gen as TensorRT-LLM calls it.
+// Latent prefill: fmha_v2, TensorRT-LLM's fused attention, and trtllm-gen as TensorRT-LLM calls it.
 
 #include "hw/kernels/latent/latent_kernel.h"
 
@@ -26,7 +26,7 @@ class TensorRt final : public LatentPrefillKernel {
 
 const LatentPrefillKernel& fmha_v2_mla_wgmma_prefill() {
   static const TensorRt kernel({.name = "fmha_v2_mla_wgmma_prefill",
-                                .help = "TensorRT-LLM's fused latent attention on Hopper, prompts",
+                                .help = "TensorRT-LLM's fused attention on Hopper, latent prefill",
                                 .form = kForm,
                                 .unexplained = kLatentPrefillUnexplained},
                                128);
@@ -34,7 +34,7 @@ const LatentPrefillKernel& fmha_v2_mla_wgmma_prefill() {
 }
 const LatentPrefillKernel& fmha_v2_mla_prefill() {
   static const TensorRt kernel({.name = "fmha_v2_mla_prefill",
-                                .help = "TensorRT-LLM's fused latent attention by mma.sync, prompts",
+                                .help = "TensorRT-LLM's fused attention by mma.sync, latent prefill",
                                 .form = kForm,
                                 .unexplained = kLatentPrefillUnexplained,
                                 .lenders = {&fmha_v2_mla_wgmma_prefill(), &trtllm_gen_mla_prefill()}},
@@ -43,7 +43,7 @@ const LatentPrefillKernel& fmha_v2_mla_prefill() {
 }
 const LatentPrefillKernel& trtllm_gen_mla_prefill() {
   static const TensorRt kernel({.name = "trtllm_gen_mla_prefill",
-                                .help = "trtllm-gen as TensorRT-LLM calls it, latent prompts",
+                                .help = "trtllm-gen as TensorRT-LLM calls it, latent prefill",
                                 .form = kForm,
                                 .unexplained = kLatentPrefillUnexplained},
                                128);

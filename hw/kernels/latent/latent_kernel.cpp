@@ -1,4 +1,3 @@
-// What the kernels of latent attention share.
 
 #include <algorithm>
 #include <array>
@@ -12,16 +11,17 @@ std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::field
   using enum Transfer;
   static constexpr std::array<Parameter<P>, 11> kFields{{
       {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch, "launch of the cache write and the attention kernel"},
-      {"launch_heads_us", &P::launch_heads_us, 0.0, 10.0, kCycles, "more of it for each 128 heads"},
-      {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "of the tile scheduler's scan, a sequence"},
+      {"launch_heads_us", &P::launch_heads_us, 0.0, 10.0, kCycles, "additional launch time per 128 heads"},
+      {"sequence_ns", &P::sequence_ns, 0.0, 50.0, kCycles, "scan of the tile scheduler, per sequence"},
       {"tile_us", &P::tile_us, 0.0, 15.0, kCycles, "start and end of a tile"},
-      {"tile_head_us", &P::tile_head_us, 0.0, 1.0, kCycles, "more of it for each head of the tile"},
-      {"compute_fraction", &P::compute_fraction, 0.05, 1.0, kKept, "of the datasheet peak, in the padded products"},
+      {"tile_head_us", &P::tile_head_us, 0.0, 1.0, kCycles, "additional tile time per head of the tile"},
+      {"compute_fraction", &P::compute_fraction, 0.05, 1.0, kKept, "share of the datasheet peak in the padded GEMMs"},
       {"pairing", &P::pairing, 0.0, 1.0, kKept,
-       "share of a second resident block's time that is not hidden (no split)"},
+       "share of a second block's time on an SM that is not hidden (without splits)"},
       {"reread", &P::reread, 0.0, 1.0, kKept, "share of the cache that further tiles of heads read from memory again"},
-      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
-      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, kMemoryShare, "of the datasheet memory bandwidth"},
+      {"overlap", &P::overlap, 1.0, 8.0, kKept, "exponent; 1: tiles and memory add, large: their maximum"},
+      {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 0.95, kMemoryShare,
+       "share of the datasheet memory bandwidth"},
       {"combine_us", &P::combine_us, 0.0, 10.0, kCycles, "merging the partial outputs of a split context"},
   }};
   return kFields;
@@ -30,7 +30,7 @@ std::span<const Parameter<LatentDecodeParameters>> LatentDecodeParameters::field
 std::vector<FieldFacts> LatentDecodeKernel::fields() const {
   const std::string_view without_effect = is_resident() ? "combine_us" : "pairing";
   std::vector<FieldFacts> fields = KernelOf::fields();
-  for (FieldFacts& field : fields) field.held = field.name == without_effect;
+  for (FieldFacts& field : fields) field.fixed = field.name == without_effect;
   return fields;
 }
 
@@ -39,10 +39,6 @@ void LatentDecodeKernel::follow(LatentDecodeParameters& p, const CarryOverCase& 
   p.compute_fraction = std::min(p.compute_fraction, to.how.matrix_limit);
 }
 
-// Rows are (head, token) pairs in tiles of 64, and each tile of rows walks the latents of its sequence. The work is
-// spread evenly over the SMs, cut at `grain` tokens: path = (tiles per SM - 1) tile + max(blocks per SM, L / s) row,
-// row = 2 (2 latent + rope) 64 / (compute_fraction F / SMs). FlashAttention-3 cuts in pairs: up to 64 heads half of
-// the SMs stay idle.
 LatentPath balanced_path(const DecodeShape& s, const LatentHeads& h, const LatentDecodeParameters& p, const Chip& chip,
                          const Balance& how) {
   const double rows = h.heads * s.query_len, units = s.batch * ceil_div(rows, kHeadTile);
@@ -79,15 +75,16 @@ std::span<const Parameter<LatentPrefillParameters>> LatentPrefillParameters::fie
       {"launch_us", &P::launch_us, 0.0, 30.0, kLaunch,
        "launch of the cache write, the attention kernel and its set-up"},
       {"tile_us", &P::tile_us, 0.0, 12.0, kCycles, "start and end of a tile"},
-      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "of the datasheet peak, softmax included"},
-      {"imbalance", &P::imbalance, 1.0, 12.0, kKept, "1: the longest tile adds to the mean; large: the larger counts"},
-      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, kKept, "of a tile that is alone on its SM"},
-      {"overlap", &P::overlap, 1.0, 8.0, kKept, "of tiles and memory; 1: they add, large: the larger counts"},
+      {"compute_fraction", &P::compute_fraction, 0.1, 1.0, kKept, "share of the datasheet peak, including softmax"},
+      {"imbalance", &P::imbalance, 1.0, 12.0, kKept,
+       "exponent; 1: the longest tile adds to the mean, large: their maximum"},
+      {"lone_slowdown", &P::lone_slowdown, 1.0, 3.0, kKept, "slowdown of a tile that is alone on its SM"},
+      {"overlap", &P::overlap, 1.0, 8.0, kKept, "exponent; 1: tiles and memory add, large: their maximum"},
       {"bandwidth_fraction", &P::bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "of the datasheet bandwidth, reading q, k and v"},
+       "share of the datasheet bandwidth when reading q, k and v"},
       {"write_bandwidth_fraction", &P::write_bandwidth_fraction, 0.1, 1.0, kMemoryShare,
-       "the same, writing keys and values"},
-      {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "of the write, a token"},
+       "share of the datasheet bandwidth when writing keys and values"},
+      {"token_ns", &P::token_ns, 0.0, 6.0, kCycles, "cache write, per token"},
   }};
   return kFields;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of latent attention share. Each is in a file beside this one.
-// Source of their forms: docs/equations-attention.md#latent-prefill and #latent-decode.
+// Shared by the kernels of latent attention; each kernel has its own file in this folder. Source of the equations:
+// docs/equations-attention.md#latent-prefill and #latent-decode.
 
 #include "hw/kernel_of.h"
 #include "hw/kernels/attention_math.h"
@@ -26,19 +26,19 @@ struct LatentDecodeParameters {
 /// Heads are padded to the 64 rows of a tensor core tile.
 inline constexpr double kHeadTile = 64;
 
-/// A kernel of prompts, over expanded heads.
+/// A prefill kernel, over expanded heads.
 class LatentPrefillKernel : public KernelOf<LatentPrefillParameters> {
  public:
   explicit LatentPrefillKernel(const KernelFacts& facts) : KernelOf(KernelKind::kLatentPrefill, facts) {}
   virtual double tile_rows() const { return 128; }
   virtual double tile_keys() const { return 128; }
-  /// The format of the block that prices it: of the products, or of the cache that they are expanded from.
+  /// The format of the block that prices it: that of the GEMMs, or of the cache that the heads are expanded from.
   virtual Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const = 0;
-  /// The format that the products run in.
+  /// The format of the GEMMs.
   virtual Dtype products(const LatentHeads& heads, const GpuSpec& gpu) const { return format(heads, gpu); }
 
  protected:
-  /// One head dimension: the share of the peak stands for exponentials, too.
+  /// There is one head dimension only, so the share of the peak includes the exponentials.
   void follow(LatentPrefillParameters& p, const CarryOverCase& to) const override;
 };
 
@@ -47,31 +47,31 @@ struct LatentPath {
   Seconds path, combine;
 };
 
-/// A kernel of new tokens: every head attends to the latent itself.
+/// A decode kernel: every head attends to the latent itself (weight absorption).
 class LatentDecodeKernel : public KernelOf<LatentDecodeParameters> {
  public:
   explicit LatentDecodeKernel(const KernelFacts& facts) : KernelOf(KernelKind::kLatentDecode, facts) {}
   std::vector<FieldFacts> fields() const override;
   virtual LatentPath path(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p,
                           const Chip& chip) const = 0;
-  /// Share of the cache that is read again by further tiles of heads: the L2 misses `reread` of each.
+  /// Share of the cache that further tiles of heads read again: `reread` is the L2 miss rate of each.
   virtual double read_again(const DecodeShape& shape, const LatentHeads& heads, const LatentDecodeParameters& p) const {
     return p.reread * (ceil_div(heads.heads * shape.query_len, kHeadTile) - 1);
   }
-  /// The engine runs prompts and chunks of up to so many tokens as decode.
+  /// The engine runs prompts and chunks of up to this many tokens as decode.
   virtual double absorbed_queries() const { return 0; }
   virtual bool multiplies_fp8() const { return true; }
-  /// Two blocks of a tile share an SM, and no context is cut.
+  /// Two thread blocks of a tile share an SM, and no context is split.
   virtual bool is_resident() const { return false; }
 
  protected:
   void follow(LatentDecodeParameters& p, const CarryOverCase& to) const override;
 };
 
-/// A call whose kernel is known, part by part: T = launch + (tiles^p + memory^p)^(1/p) + write.
+/// A call of a given kernel by its parts: T = launch + (tiles^p + memory^p)^(1/p) + write.
 struct LatentPrefillParts {
   Cost work;       ///< FLOPs and bytes; no time
-  Seconds launch;  ///< of a kernel alone in its graph
+  Seconds launch;  ///< of a kernel alone in its CUDA graph
   Seconds tiles, memory, write;
   double overlap = 1;
   Cost total(Seconds launch_there) const;
@@ -80,14 +80,14 @@ LatentPrefillParts latent_prefill_parts(const PrefillShape& shape, const LatentH
                                         const LatentPrefillKernel& kernel, const ConstantsBlock& constants,
                                         const GpuSpec& gpu);
 
-/// The same of new tokens: T = launch + (path^p + memory^p)^(1/p) + combine.
+/// The same for decode: T = launch + (path^p + memory^p)^(1/p) + combine.
 struct LatentDecodeParts {
   Cost work;  ///< FLOPs and bytes; no time
   Chip chip;
-  Seconds launch;  ///< of a kernel alone in its graph
+  Seconds launch;  ///< of a kernel alone in its CUDA graph
   LatentPath path;
   Bytes read;                  ///< from the cache
-  BytesPerSecond memory_rate;  ///< at which it comes from memory
+  BytesPerSecond memory_rate;  ///< of reading the cache from memory
   double overlap = 1;
   Cost total(Seconds launch_there, Seconds memory) const;
 };
@@ -95,7 +95,7 @@ LatentDecodeParts latent_decode_parts(const DecodeShape& shape, const LatentHead
                                       const LatentDecodeKernel& kernel, const ConstantsBlock& constants,
                                       const GpuSpec& gpu);
 
-/// A kernel of prompts under vLLM.
+/// A prefill kernel under vLLM.
 class LatentPrefillOfVllm : public LatentPrefillKernel {
  public:
   using LatentPrefillKernel::LatentPrefillKernel;
@@ -107,8 +107,8 @@ class LatentPrefillOfVllm : public LatentPrefillKernel {
   }
 };
 
-/// Can an engine multiply this cache in fp8? Ada has the units, but TensorRT-LLM's latent kernels there keep 16 bit
-/// (mFP8ContextMLA of its attention op).
+/// The format of the GEMMs over this cache: fp8 where the engine can multiply it. Ada has fp8 units, but TensorRT-LLM's
+/// latent kernels stay at 16 bit there (mFP8ContextMLA of its attention op).
 Dtype narrow_products(const LatentHeads& heads, const GpuSpec& gpu);
 
 inline constexpr Unexplained kLatentPrefillUnexplained{0.1, 0.27, 0.35}, kLatentDecodeUnexplained{0.1, 0.75, 0.35};

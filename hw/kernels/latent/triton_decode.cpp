@@ -1,4 +1,4 @@
-// vLLM's Triton kernel for latents of new tokens.
+// vLLM's Triton kernel for latent decode.
 
 #include <algorithm>
 
@@ -9,9 +9,9 @@ namespace {
 
 constexpr std::string_view kForm = "equations-attention.md#latent-decode";
 
-/// Tiles of 16 heads, always four splits, each of whole blocks of 32 keys. A single head is not a group to it
-/// (`decode_attention_fwd` of vllm/v1/attention/ops/triton_decode_attention.py): its kernel for multi-head attention
-/// runs, which multiplies on CUDA cores. A key then takes as long as 4.6 keys of a tile.
+/// Tiles of 16 heads and always four splits, each of whole blocks of 32 keys. A single head does not count as a group
+/// (`decode_attention_fwd` of vllm/v1/attention/ops/triton_decode_attention.py): the kernel for multi-head attention
+/// runs then, which multiplies on CUDA cores. A key then takes as long as 4.6 keys of a tile.
 class Triton final : public LatentDecodeKernel {
  public:
   using LatentDecodeKernel::LatentDecodeKernel;
@@ -44,7 +44,7 @@ class Triton final : public LatentDecodeKernel {
 
 const LatentDecodeKernel& triton_mla_decode() {
   static const Triton kernel({.name = "triton_mla_decode",
-                              .help = "vLLM's Triton kernel for latents of new tokens",
+                              .help = "vLLM's Triton kernel, latent decode",
                               .form = kForm,
                               .unexplained = kLatentDecodeUnexplained,
                               .lenders = {&flash_attention_3_mla_decode(), &flash_mla_vllm_decode()}});

@@ -1,4 +1,4 @@
-// trtllm-gen over latents: new tokens on data-center Blackwell.
+// trtllm-gen for latent decode on data-center Blackwell.
 
 #include "hw/kernels/latent/decode_path.h"
 
@@ -31,7 +31,7 @@ class TrtllmGen final : public LatentDecodeKernel {
 
 const LatentDecodeKernel& trtllm_gen_mla_decode() {
   static const TrtllmGen kernel({.name = "trtllm_gen_mla_decode",
-                                 .help = "trtllm-gen as TensorRT-LLM calls it, latents of new tokens",
+                                 .help = "trtllm-gen as TensorRT-LLM calls it, latent decode",
                                  .form = kForm,
                                  .unexplained = kLatentDecodeUnexplained},
                                 false);
@@ -39,7 +39,7 @@ const LatentDecodeKernel& trtllm_gen_mla_decode() {
 }
 const LatentDecodeKernel& trtllm_gen_mla_vllm_decode() {
   static const TrtllmGen kernel({.name = "trtllm_gen_mla_vllm_decode",
-                                 .help = "trtllm-gen as vLLM calls it, latents of new tokens",
+                                 .help = "trtllm-gen as vLLM calls it, latent decode",
                                  .form = kForm,
                                  .unexplained = kLatentDecodeUnexplained,
                                  .lenders = {&trtllm_gen_mla_decode()}},

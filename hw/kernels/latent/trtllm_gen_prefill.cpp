@@ -1,4 +1,4 @@
-// trtllm-gen over latent prompts as vLLM and SGLang call it.
+// trtllm-gen for latent prefill as vLLM and SGLang call it.
 
 #include "hw/kernels/latent/latent_kernel.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kForm = "equations-attention.md#latent-prefill";
 
-/// trtllm-gen: 16 bit whatever the cache, unless the engine asks for prompts in fp8, as SGLang does.
+/// Runs in 16 bit whatever the cache, unless the engine requests prompts in fp8, as SGLang does.
 class TrtllmGenVllm final : public LatentPrefillOfVllm {
   using LatentPrefillOfVllm::LatentPrefillOfVllm;
   Dtype format(const LatentHeads& heads, const GpuSpec& gpu) const override {
@@ -19,7 +19,7 @@ class TrtllmGenVllm final : public LatentPrefillOfVllm {
 
 const LatentPrefillKernel& trtllm_gen_mla_vllm_prefill() {
   static const TrtllmGenVllm kernel({.name = "trtllm_gen_mla_vllm_prefill",
-                                     .help = "trtllm-gen as vLLM calls it, latent prompts",
+                                     .help = "trtllm-gen as vLLM calls it, latent prefill",
                                      .form = kForm,
                                      .unexplained = kLatentPrefillUnexplained,
                                      .lenders = {&trtllm_gen_mla_prefill()}});

@@ -1,4 +1,4 @@
-// FlashAttention-2 over prompts.
+// FlashAttention-2 for prefill.
 
 #include "hw/kernels/prefill/prefill_kernel.h"
 

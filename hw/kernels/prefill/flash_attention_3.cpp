@@ -1,4 +1,4 @@
-// FlashAttention-3 over prompts, and FlashAttention-4 for heads wider than 256.
+// Prefill by FlashAttention-3, and by FlashAttention-4 for heads wider than 256.
 
 #include "hw/kernels/prefill/prefill_kernel.h"
 
@@ -13,11 +13,11 @@ std::span<const Parameter<Constants>> Constants::fields() {
   static constexpr auto kFields = [] {
     auto all = joined(kPrefillFields<P>, kWideHeadField<P>, kTokenThreadsField<P>,
                       std::array<Parameter<P>, 1>{{{"combine_us", &P::combine_us, 0.0, 10.0, Transfer::kCycles,
-                                                    "merging partial outputs where the keys were split"}}});
-    // Tiles are handed out longest first: nothing of these is left to fit.
+                                                    "merging partial outputs if the keys were split"}}});
+    // Tiles are scheduled longest first, so these constants have nothing to fit.
     for (Parameter<P>& field : all) {
-      field.held = field.name == "imbalance" || field.name == "lone_slowdown" || field.name == "window_blocks" ||
-                   field.name == "overlap";
+      field.fixed = field.name == "imbalance" || field.name == "lone_slowdown" || field.name == "window_blocks" ||
+                    field.name == "overlap";
     }
     return all;
   }();
@@ -57,14 +57,14 @@ constexpr std::string_view kForm = "equations-attention.md#prefill";
 
 const PrefillKernel& flash_attention_3_prefill() {
   static const FlashAttention3 kernel({.name = "flash_attention_3_prefill",
-                                       .help = "FlashAttention-3 on Hopper, prompts",
+                                       .help = "FlashAttention-3 on Hopper, prefill",
                                        .form = kForm,
                                        .unexplained = kPrefillUnexplained});
   return kernel;
 }
 const PrefillKernel& flash_attention_4_prefill() {
   static const FlashAttention3 kernel({.name = "flash_attention_4_prefill",
-                                       .help = "FlashAttention-4 on Hopper, prompts of heads wider than 256",
+                                       .help = "FlashAttention-4 on Hopper, prefill, heads wider than 256",
                                        .form = kForm,
                                        .unexplained = kPrefillUnexplained,
                                        .lenders = {&flash_attention_3_prefill()},

@@ -1,4 +1,4 @@
-// fmha_v2, TensorRT-LLM's fused attention of prompts.
+// fmha_v2, TensorRT-LLM's fused prefill attention.
 
 #include "hw/kernels/prefill/prefill_kernel.h"
 
@@ -15,9 +15,10 @@ std::span<const Parameter<Constants>> Constants::fields() {
   return kFields;
 }
 
-/// Hopper's build (*_tma_ws_sm90) walks longer blocks of keys in fp8. Builds for mma.sync multiply in fp8 only where
-/// the queries come in it, and keep up at head dimensions of 128 and 192 alone: at 64 an L40S gets 103 TFLOP/s of a
-/// 16-bit peak of 362, at 256 74, where 16 bit has 142 and 144 (aiconfigurator tables of TensorRT-LLM 1.3).
+/// Hopper's build (*_tma_ws_sm90) uses longer blocks of keys in fp8. mma.sync builds multiply in fp8 only if the
+/// queries are fp8, and reach the 16-bit rate only at head dimensions 128 and 192: an L40S with a 16-bit peak of 362
+/// TFLOP/s reaches 103 at 64 and 74 at 256, where 16 bit reaches 142 and 144 (aiconfigurator tables of TensorRT-LLM
+/// 1.3).
 class FmhaV2 final : public PrefillKernelOf<Constants> {
  public:
   FmhaV2(const KernelFacts& facts, bool wgmma) : PrefillKernelOf(facts), wgmma_(wgmma) {}
@@ -45,7 +46,7 @@ class FmhaV2 final : public PrefillKernelOf<Constants> {
 
 const PrefillKernel& fmha_v2_wgmma_prefill() {
   static const FmhaV2 kernel({.name = "fmha_v2_wgmma_prefill",
-                              .help = "TensorRT-LLM's fused attention on Hopper, prompts",
+                              .help = "TensorRT-LLM's fused attention on Hopper, prefill",
                               .form = kForm,
                               .unexplained = kPrefillUnexplained},
                              true);
@@ -53,7 +54,7 @@ const PrefillKernel& fmha_v2_wgmma_prefill() {
 }
 const PrefillKernel& fmha_v2_prefill() {
   static const FmhaV2 kernel({.name = "fmha_v2_prefill",
-                              .help = "TensorRT-LLM's fused attention by mma.sync, prompts",
+                              .help = "TensorRT-LLM's fused attention by mma.sync, prefill",
                               .form = kForm,
                               .unexplained = kPrefillUnexplained,
                               .lenders = {&fmha_v2_wgmma_prefill(), &trtllm_gen_prefill()}},

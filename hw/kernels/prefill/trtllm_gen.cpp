@@ -1,4 +1,5 @@
-// trtllm-gen over prompts, the generated kernels of data-center Blackwell, and what engines run beside them.
+// Prefill by trtllm-gen, the generated kernels for data-center Blackwell, and by the kernels that engines run in their
+// place.
 
 #include "hw/kernels/prefill/prefill_kernel.h"
 
@@ -72,15 +73,15 @@ class TrtllmGenVllm final : public PrefillKernelOf<VllmConstants> {
 
 const PrefillKernel& trtllm_gen_prefill() {
   static const TrtllmGen kernel({.name = "trtllm_gen_prefill",
-                                 .help = "trtllm-gen as TensorRT-LLM calls it, prompts",
+                                 .help = "trtllm-gen as TensorRT-LLM calls it, prefill",
                                  .form = kForm,
                                  .unexplained = kPrefillUnexplained});
   return kernel;
 }
-/// TensorRT-LLM runs it on Blackwell for heads wider than 256, and for those of 256 under a window.
+/// TensorRT-LLM runs it on Blackwell for heads wider than 256, and for heads of 256 with a window.
 const PrefillKernel& flashinfer_prefill() {
   static const TrtllmGen kernel({.name = "flashinfer_prefill",
-                                 .help = "FlashInfer under TensorRT-LLM on Blackwell, prompts",
+                                 .help = "FlashInfer under TensorRT-LLM on Blackwell, prefill",
                                  .form = kForm,
                                  .unexplained = kPrefillUnexplained,
                                  .lenders = {&trtllm_gen_prefill()},
@@ -89,17 +90,17 @@ const PrefillKernel& flashinfer_prefill() {
 }
 const PrefillKernel& trtllm_gen_vllm_prefill() {
   static const TrtllmGenVllm kernel({.name = "trtllm_gen_vllm_prefill",
-                                     .help = "trtllm-gen as FlashInfer calls it for vLLM, prompts",
+                                     .help = "trtllm-gen as FlashInfer calls it for vLLM, prefill",
                                      .form = kForm,
                                      .unexplained = kPrefillUnexplained,
                                      .lenders = {&trtllm_gen_prefill()}},
                                     1.0);
   return kernel;
 }
-/// vLLM runs it where trtllm-gen has no kernel for the head dimension.
+/// vLLM runs it for head dimensions that trtllm-gen lacks.
 const PrefillKernel& triton_prefill() {
   static const TrtllmGenVllm kernel({.name = "triton_prefill",
-                                     .help = "vLLM's Triton kernel on Blackwell, prompts",
+                                     .help = "vLLM's Triton kernel on Blackwell, prefill",
                                      .form = kForm,
                                      .unexplained = kPrefillUnexplained,
                                      .lenders = {&trtllm_gen_vllm_prefill()},

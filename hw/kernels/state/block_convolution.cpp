@@ -1,4 +1,4 @@
-// vLLM's convolution over a prompt: many short blocks, bound by what an SM can issue.
+// vLLM's convolution in prefill: many short blocks, bound by the issue rate of the SMs.
 
 #include "hw/kernels/state/state_kernel.h"
 
@@ -17,7 +17,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
              std::array<Parameter<P>, 2>{{
                  {"ramp_us", &P::ramp_us, 0.0, 10.0, Transfer::kCycles, "filling the window, up to eight tokens"},
                  {"issue_ns_per_kb", &P::issue_ns_per_kb, 0.0, 500.0, Transfer::kCycles,
-                  "what an SM takes to load and store 1000 bytes"},
+                  "time for an SM to load and store 1000 bytes"},
              }},
              kConvolutionFields<P>);
   return kFields;
@@ -34,7 +34,7 @@ const ConvolutionKernel& block_convolution() {
 }
 const ConvolutionKernel& mamba_block_convolution() {
   static const ConvolutionKernelOf<Constants> kernel({.name = "mamba_convolution",
-                                                      .help = "the same before a mixer of Mamba",
+                                                      .help = "vLLM's causal convolution before a Mamba mixer",
                                                       .form = "equations-state.md",
                                                       .unexplained = kConvolutionUnexplained,
                                                       .lenders = {&block_convolution()}});

@@ -1,5 +1,5 @@
-// TensorRT-LLM's recurrence over a prompt: a chain of Triton kernels. Chunks are worked off in parallel, then a short
-// serial pass hands the state on.
+// TensorRT-LLM's recurrence in prefill: a sequence of Triton kernels. Chunks are processed in parallel; a short serial
+// pass then propagates the state.
 
 #include "hw/kernels/state/state_kernel.h"
 
@@ -13,16 +13,17 @@ struct Constants : StateParameters {
 
 std::span<const Parameter<Constants>> Constants::fields() {
   using P = Constants;
-  static constexpr auto kFields = joined(
-      kStateLaunchField<P>,
-      std::array<Parameter<P>, 3>{{
-          {"serial_us", &P::serial_us, 0.0, 10.0, Transfer::kCycles, "a chunk of the pass that hands the state on"},
-          {"chunk_sm_us", &P::chunk_sm_us, 0.0, 50.0, Transfer::kCycles,
-           "what an SM takes for a chunk worked off in parallel"},
-          {"intermediate_passes", &P::intermediate_passes, 0.0, 20.0, Transfer::kKept,
-           "times keys and values go through memory between kernels"},
-      }},
-      kStateFields<P>);
+  static constexpr auto kFields =
+      joined(kStateLaunchField<P>,
+             std::array<Parameter<P>, 3>{{
+                 {"serial_us", &P::serial_us, 0.0, 10.0, Transfer::kCycles,
+                  "serial pass that propagates the state, per chunk"},
+                 {"chunk_sm_us", &P::chunk_sm_us, 0.0, 50.0, Transfer::kCycles,
+                  "time per chunk on one SM in the parallel part"},
+                 {"intermediate_passes", &P::intermediate_passes, 0.0, 20.0, Transfer::kKept,
+                  "number of times keys and values go through memory between kernels"},
+             }},
+             kStateFields<P>);
   return kFields;
 }
 
@@ -31,7 +32,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
 const StateKernel& chunked_state() {
   static const StateKernelOf<Constants> kernel(
       {.name = "chunked_state",
-       .help = "the recurrence of state-space and linear mixers in a chain of kernels (TensorRT-LLM by Triton)",
+       .help = "the recurrence of state-space and linear mixers in several kernels (TensorRT-LLM by Triton)",
        .form = "equations-state.md",
        .unexplained = kStateUnexplained});
   return kernel;

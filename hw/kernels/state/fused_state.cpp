@@ -1,4 +1,4 @@
-// vLLM's recurrence over a prompt: one fused kernel, whose blocks walk through the chunks of a sequence and head.
+// vLLM's recurrence in prefill: one fused kernel, whose blocks loop over the chunks of a sequence and head.
 
 #include "hw/kernels/state/state_kernel.h"
 
@@ -15,9 +15,9 @@ std::span<const Parameter<Constants>> Constants::fields() {
   static constexpr auto kFields = joined(
       kStateLaunchField<P>,
       std::array<Parameter<P>, 2>{{
-          {"start_us", &P::start_us, 0.0, 60.0, Transfer::kCycles, "a block's start, one (sequence, head) a block"},
+          {"start_us", &P::start_us, 0.0, 60.0, Transfer::kCycles, "start of a block; one block per (sequence, head)"},
           {"chunk_us", &P::chunk_us, 0.0, 20.0, Transfer::kCycles,
-           "a chunk of 64 tokens of a block, one after another"},
+           "time per chunk of 64 tokens in a block, one after another"},
       }},
       kStateFields<P>);
   return kFields;

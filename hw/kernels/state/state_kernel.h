@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of recurrences and of the convolutions before them share. Each is in a file beside this one.
-// Source of their forms: docs/equations-state.md.
+// Shared by the kernels of recurrences and their convolutions; each kernel has its own file in this folder. Source of
+// the equations: docs/equations-state.md.
 
 #include <array>
 
@@ -9,7 +9,7 @@
 
 namespace roofcast {
 
-/// Constants of a convolution. A kernel without one of them has its default, which changes nothing.
+/// Constants of a convolution. A kernel without one of them has its default, which has no effect.
 struct ConvolutionParameters {
   double launch_us = 3.0;
   double ramp_us = 0.0;
@@ -28,12 +28,12 @@ inline constexpr std::array<Parameter<P>, 4> kConvolutionFields{{
      "share of the memory bandwidth over a prompt"},
     {"decode_launch_us", &P::decode_launch_us, 0.5, 30.0, Transfer::kCycles, "launch in decode"},
     {"decode_ns_per_channel", &P::decode_ns_per_channel, 0.0, 10.0, Transfer::kCycles,
-     "what an SM takes for a channel in decode"},
+     "time per channel on one SM in decode"},
     {"decode_bandwidth_fraction", &P::decode_bandwidth_fraction, 0.1, 1.0, Transfer::kMemoryShare,
      "share of the memory bandwidth in decode"},
 }};
 
-/// Constants of a recurrence: chunked over a prompt, one update in decode. As above.
+/// Constants of a recurrence: chunked in prefill, one update in decode. A kernel without one of them has its default.
 struct StateParameters {
   double prefill_launch_us = 10.0;
   double serial_us = 0.0, start_us = 0.0, chunk_us = 0.0, chunk_sm_us = 0.0, intermediate_passes = 0.0;
@@ -84,8 +84,8 @@ class StateKernelOf final : public KernelOf<P, StateKernel> {
   const StateParameters& parameters(const ConstantsBlock& constants) const override {
     return this->in(constants)->value;
   }
-  /// On a GPU where no recurrence was measured, one form is assumed of every kernel: it is between theirs. Fits start
-  /// from the defaults of P.
+  /// The prior for a GPU without any measured recurrence. It is the same for every kernel and lies between their
+  /// measured constants. Fits start from the defaults of P.
   P prior(const GpuSpec&, Dtype) const override {
     P p;
     p.prefill_launch_us = 10.0, p.serial_us = 0.5, p.start_us = 5.0, p.chunk_us = 1.5, p.chunk_sm_us = 4.0;
@@ -103,18 +103,18 @@ const ConvolutionKernel& mamba_strip_convolution();
 const StateKernel& fused_state();
 const StateKernel& chunked_state();
 
-/// The kernels that the rules name.
+/// The kernels that the rules choose.
 const ConvolutionKernel& convolution_kernel(const StateMixer& mixer, const GpuSpec& gpu, const KernelRules& rules);
 const StateKernel& state_kernel(const StateMixer& mixer, const GpuSpec& gpu, const KernelRules& rules);
 
-/// Parts of a mixer under given constants.
+/// The parts of a layer for given constants.
 Seconds convolution_prefill_time(double batch, double query_len, double channels, const ConvolutionParameters& p,
                                  const GpuSpec& gpu);
 Seconds convolution_decode_time(double batch, double channels, const ConvolutionParameters& p, const GpuSpec& gpu);
 Seconds scan_prefill_time(double batch, double query_len, const StateMixer& mixer, const StateParameters& p,
                           const GpuSpec& gpu);
 Seconds recurrence_decode_time(double batch, const StateMixer& mixer, const StateParameters& p, const GpuSpec& gpu);
-/// What of the states crosses memory, read and written.
+/// Bytes of the states that are read from and written to memory.
 Bytes decode_state_traffic(double batch, const StateMixer& mixer, const StateParameters& p);
 
 }  // namespace roofcast

@@ -1,4 +1,4 @@
-// TensorRT-LLM's convolution over a prompt: a block for each sequence and channel, which walks the prompt in strips.
+// TensorRT-LLM's convolution in prefill: a block per sequence and channel, which loops over the prompt in strips.
 
 #include "hw/kernels/state/state_kernel.h"
 
@@ -12,15 +12,16 @@ struct Constants : ConvolutionParameters {
 
 std::span<const Parameter<Constants>> Constants::fields() {
   using P = Constants;
-  static constexpr auto kFields = joined(
-      kConvolutionLaunchField<P>,
-      std::array<Parameter<P>, 3>{{
-          {"strip_start_us", &P::strip_start_us, 0.0, 10.0, Transfer::kCycles,
-           "a block's start, one (sequence, channel) a block"},
-          {"strip_us", &P::strip_us, 0.0, 10.0, Transfer::kCycles, "512 tokens of a block, one strip after another"},
-          {"strips_per_sm", &P::strips_per_sm, 1.0, 64.0, Transfer::kKept, "blocks that an SM runs at once"},
-      }},
-      kConvolutionFields<P>);
+  static constexpr auto kFields =
+      joined(kConvolutionLaunchField<P>,
+             std::array<Parameter<P>, 3>{{
+                 {"strip_start_us", &P::strip_start_us, 0.0, 10.0, Transfer::kCycles,
+                  "start of a block; one block per (sequence, channel)"},
+                 {"strip_us", &P::strip_us, 0.0, 10.0, Transfer::kCycles,
+                  "time per strip of 512 tokens in a block, one after another"},
+                 {"strips_per_sm", &P::strips_per_sm, 1.0, 64.0, Transfer::kKept, "concurrent blocks per SM"},
+             }},
+             kConvolutionFields<P>);
   return kFields;
 }
 
@@ -35,7 +36,7 @@ const ConvolutionKernel& strip_convolution() {
 }
 const ConvolutionKernel& mamba_strip_convolution() {
   static const ConvolutionKernelOf<Constants> kernel({.name = "mamba_strip_convolution",
-                                                      .help = "the same before a mixer of Mamba",
+                                                      .help = "TensorRT-LLM's causal convolution before a Mamba mixer",
                                                       .form = "equations-state.md",
                                                       .unexplained = kConvolutionUnexplained,
                                                       .lenders = {&strip_convolution()}});

@@ -32,7 +32,8 @@ class ExpertModel final : public FeedForwardModel {
 
   void check(const HfConfig& in) const override {
     if (is_size(f_.experts) && is_size(f_.top_k)) return;
-    in.fail("model_type", fmt::format("{} of {} experts: both must be whole numbers of at least 1", f_.top_k, f_.experts));
+    in.fail("model_type",
+            fmt::format("{} of {} experts: both must be whole numbers of at least 1", f_.top_k, f_.experts));
   }
   void check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const override;
 
@@ -147,7 +148,7 @@ MoeShape ExpertModel::shape(const OperatorContext& context, const BlockTokens& r
   if (element_bits(p.expert_weights) < 16.0) shape.weight_scales = p.weight_scales;
   shape.routing = context.routing;
   shape.routing.redundant = sharding.expert_copies();
-  shape.expanded = context.expanded_experts && context.moe_kernel == AskedExperts::kDefault;
+  shape.expanded = context.expanded_experts && context.moe_kernel == RequestedExperts::kDefault;
   return shape;
 }
 
@@ -184,7 +185,7 @@ void ExpertModel::add_all_to_all(OperatorList& list, double count, const BlockTo
   const Sharding& sharding = context.sharding;
   Routing routing = context.routing;
   routing.redundant = sharding.expert_copies();
-  const double fullest = fullest_rank_load(rows.group_tokens, f_.top_k, f_.experts, sharding.ep, routing);
+  const double fullest = max_rank_load(rows.group_tokens, f_.top_k, f_.experts, sharding.ep, routing);
   ExchangeShape way{.kernel = exchange_of(layout_of(context, rows)),
                     .tokens = rows.tokens * fullest / sharding.tp,
                     .hidden = width(context.model->hidden),

@@ -61,7 +61,7 @@ TEST_CASE("gemm loop: without a graph the host may be what is timed") {
   const GemmLoopParameters slow_host{.host_floor_deep_gemm_us = 90.0, .host_odd_rows_us = 9.0};
   const auto timed = [&](Timing timing) {
     GemmRow row = row_of(129, 128, 4096, Dtype::kFp8Block, timing);
-    row.pace = HostPace::kDeepGemm;
+    row.host_library = HostLibrary::kDeepGemm;
     return gemm_row_time(row, deep_gemm(), perfect(), slow_host, gpu, Maker::kVllm).in(kMicrosecond);
   };
   CHECK(timed(Timing::kBenchmark) == doctest::Approx(99.0));  // 129 is not a multiple of 4

@@ -55,7 +55,7 @@ TEST_CASE("wide rows: what is wrong is named with its place") {
   CHECK(error_of("sglang-1,moe,fp8_block,512,7168,2048,8,256,1,64,uniform,1\n").find("valid: moe_generation") !=
         std::string::npos);
   CHECK(
-      error_of("sglang-1,moe_context,fp8_block,512,7168,2048,8,256,1,512,uniform,1\n").find("'moe_ep_size' is more") !=
+      error_of("sglang-1,moe_context,fp8_block,512,7168,2048,8,256,1,512,uniform,1\n").find("'moe_ep_size' exceeds") !=
       std::string::npos);
   CHECK(error_of("sglang-1,moe_context,fp8_block,512,7168,2048,8,256,1,64,uniform,0\n").find("milliseconds") !=
         std::string::npos);

@@ -61,7 +61,7 @@ TEST_CASE("moe: equally popular experts are drawn uniformly, unequal ones are hi
     INFO(tokens);
     CHECK(experts_hit(tokens, 8, 128, alike) == doctest::Approx(experts_hit(tokens, 8, 128, kUniform)).epsilon(1e-6));
     CHECK(experts_hit(tokens, 8, 128, kPopular) <= experts_hit(tokens, 8, 128, kUniform) + 1e-9);
-    CHECK(fullest_rank_load(tokens, 8, 128, 8, kPopular) >= fullest_rank_load(tokens, 8, 128, 8, kUniform) - 1e-9);
+    CHECK(max_rank_load(tokens, 8, 128, 8, kPopular) >= max_rank_load(tokens, 8, 128, 8, kUniform) - 1e-9);
   }
   // Two experts, one choice, popularities e^-z and e^z with z = 0.6745: q = 1 - exp(-c w) sums to one; two tokens
   // hit 2 - (1 - q1)^2 - (1 - q2)^2 experts, which for q1 + q2 = 1 is 1 + 2 q1 q2 < 1.5.
@@ -93,14 +93,14 @@ TEST_CASE("moe: every assignment lands somewhere") {
 
 TEST_CASE("moe: the fullest rank carries more than its share, all of it when alone") {
   for (const Routing& routing : {kEven, kUniform, kSkewed, kPopular}) {
-    CHECK(fullest_rank_load(512, 8, 256, 1, routing) == 1.0);
-    CHECK(fullest_rank_load(512, 8, 256, 8, routing) >= 1.0 - 1e-12);
-    CHECK(fullest_rank_load(512, 8, 256, 8, routing) <= 8.0);
+    CHECK(max_rank_load(512, 8, 256, 1, routing) == 1.0);
+    CHECK(max_rank_load(512, 8, 256, 8, routing) >= 1.0 - 1e-12);
+    CHECK(max_rank_load(512, 8, 256, 8, routing) <= 8.0);
   }
-  CHECK(fullest_rank_load(512, 8, 256, 8, kEven) == doctest::Approx(1.0));
-  CHECK(fullest_rank_load(512, 8, 256, 8, kSkewed) > fullest_rank_load(512, 8, 256, 8, kUniform));
+  CHECK(max_rank_load(512, 8, 256, 8, kEven) == doctest::Approx(1.0));
+  CHECK(max_rank_load(512, 8, 256, 8, kSkewed) > max_rank_load(512, 8, 256, 8, kUniform));
   // A uniform draw evens out: 1 / sqrt(tokens).
-  CHECK(fullest_rank_load(65536, 8, 256, 8, kUniform) < 1.01);
+  CHECK(max_rank_load(65536, 8, 256, 8, kUniform) < 1.01);
 }
 
 TEST_CASE("moe: a tile is filled by one expert alone") {
@@ -238,7 +238,7 @@ TEST_CASE("moe: of the kernels that the rules name, the first that was measured 
   shape.weights = shape.activations = Dtype::kFp8;  // not measured: the 16-bit kernel's constants
   CHECK(launch_us(choice(shape)) < 50);
   CHECK(choice(shape).lent);
-  shape.asked = AskedExperts::kLowLatency;  // which TensorRT-LLM has for two formats
+  shape.asked = RequestedExperts::kLowLatency;  // which TensorRT-LLM has for two formats
   shape.weights = shape.activations = Dtype::kBf16;
   CHECK(choice(shape).kernel->name() == "cutlass_experts");
   CHECK(choice(shape).lent);
@@ -259,10 +259,10 @@ TEST_CASE("moe: a kernel that stands in for the one that runs is as uncertain as
   CHECK(choice().kernel->name() == "trtllm_gen_fp8_experts");  // Hopper runs CUTLASS
   CHECK(choice().lent);
   CHECK(unexplained() == doctest::Approx(std::hypot(choice().constants->record->discrepancy, 0.5)));
-  shape.asked = AskedExperts::kUntuned;  // what ran before it was tuned
+  shape.asked = RequestedExperts::kUntuned;  // what ran before it was tuned
   CHECK(choice().kernel->name() == "cutlass_untuned_experts");
   CHECK(choice().constants == nullptr);
-  shape.asked = AskedExperts::kDefault;
+  shape.asked = RequestedExperts::kDefault;
   efficiency.put_block(cutlass_experts(), Dtype::kFp8, cutlass_experts().defaults());
   CHECK(choice().kernel->name() == "cutlass_experts");
   CHECK_FALSE(choice().lent);
@@ -324,7 +324,7 @@ TEST_CASE("moe: the older benchmark's few tokens crowd on the first rank") {
   Routing older = kSkewed;
   older.rest_to_first = true;
   // 1 token x 8 choices over 256 experts: every share rounds to nothing, so all eight go to the first eight experts.
-  CHECK(fullest_rank_load(1, 8, 256, 8, older) == doctest::Approx(8.0));
+  CHECK(max_rank_load(1, 8, 256, 8, older) == doctest::Approx(8.0));
   CHECK(experts_hit(1, 8, 256, older) == doctest::Approx(8.0));
   CHECK(expert_load(1, 8, 256, 8, kSkewed).assignments == doctest::Approx(1.0));
   CHECK(expert_load(4096, 8, 256, 1, older).assignments == doctest::Approx(4096 * 8));
@@ -462,8 +462,8 @@ TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer
   placed.redundant = 32;
   for (const double ranks : {8.0, 32.0, 72.0, 144.0}) {
     CAPTURE(ranks);
-    const double before = fullest_rank_load(65536, 8, 256, ranks, drawn);
-    const double after = fullest_rank_load(65536, 8, 256, ranks, placed);
+    const double before = max_rank_load(65536, 8, 256, ranks, drawn);
+    const double after = max_rank_load(65536, 8, 256, ranks, placed);
     CHECK(after >= 1.0 - 1e-9);
     CHECK(after < before);
     CHECK(after < (ranks > 100 ? 1.35 : 1.1));  // with two places a rank little can be evened out
@@ -473,7 +473,7 @@ TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer
   for (const double copies : {0.0, 16.0, 32.0, 64.0, 128.0}) {
     Routing routing = drawn;
     routing.redundant = copies;
-    const double now = fullest_rank_load(65536, 8, 256, 64, routing);
+    const double now = max_rank_load(65536, 8, 256, 64, routing);
     CHECK(now <= last * 1.02);
     last = now;
   }
@@ -485,7 +485,7 @@ TEST_CASE("moe: copies are given one by one to the expert with the most a copy")
   // the other expert. The fullest of two ranks gets 2 x 0.290 x 2 = 1.161 of the mean.
   Routing routing{.kind = Routing::Kind::kPopularity, .skew = 2.0};
   routing.redundant = 2;
-  CHECK(fullest_rank_load(1e5, 1, 2, 2, routing) == doctest::Approx(1.161).epsilon(0.005));
+  CHECK(max_rank_load(1e5, 1, 2, 2, routing) == doctest::Approx(1.161).epsilon(0.005));
 }
 
 TEST_CASE("moe: behind an all-to-all a rank prices what it was sent") {

@@ -264,7 +264,7 @@ TEST_CASE("measured runs: InferenceX's launch scripts by engine, model and GPU")
   };
   CHECK(apart_ahead("1", "8").version == "1.1.0");
   CHECK(apart_ahead("1", "8").graphs.dependent_launch);
-  CHECK(apart_ahead("1", "8").moe_kernel == AskedExperts::kLowLatency);
+  CHECK(apart_ahead("1", "8").moe_kernel == RequestedExperts::kLowLatency);
   CHECK_FALSE(apart_ahead("8", "1").graphs.dependent_launch);
   const EngineSpec balanced = engine(trtllm({{"model", "deepseek-v3"},
                                              {"gpu", "b200-sxm"},
