@@ -16,8 +16,8 @@ std::span<const Parameter<Constants>> Constants::fields() {
                                                     "merging partial outputs where the keys were split"}}});
     // Tiles are handed out longest first: nothing of these is left to fit.
     for (Parameter<P>& field : all) {
-      field.held = field.name == "imbalance" || field.name == "lone_slowdown" || field.name == "window_blocks" ||
-                   field.name == "overlap";
+      field.held = field.member == &P::imbalance || field.member == &P::lone_slowdown ||
+                   field.member == &P::window_blocks || field.member == &P::overlap;
     }
     return all;
   }();
