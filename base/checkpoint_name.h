@@ -21,8 +21,8 @@ struct CheckpointName {
 /// By configs/checkpoints/formats.yaml. nullopt where the name does not end in a format. `mark`: where the name stands.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const Mark& mark);
 
-/// The name in lower case, without its owner and without what Meta dropped from it: meta-llama/Meta-Llama-3.1-8B is
-/// llama-3.1-8b.
+/// The name in lower case, without its owner and without the first word that its publisher has dropped (`dropped` of
+/// that file): meta-llama/Meta-Llama-3.1-8B is llama-3.1-8b.
 std::string bare_model_name(std::string_view name);
 
 /// Whether models of this type are published in fp8 with scales for blocks of 128 x 128 (`block_fp8` of that file).
