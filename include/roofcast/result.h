@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "roofcast/units.h"
 
@@ -22,6 +23,9 @@ class Result {
   /// estimate has its numbers all the same, and a plan the nearest deployment.
   bool answered() const;
   const std::string& reason() const;
+  /// What the program says beside an answer: settings without an effect, why the launch may fail, assumptions. A line
+  /// each.
+  const std::vector<std::string>& notes() const;
 
   /// Each throws Error where the key is missing, is of another type, or ends in another unit.
   double number(std::string_view key) const;
@@ -31,6 +35,8 @@ class Result {
   std::string text(std::string_view key) const;
   std::size_t size(std::string_view key) const;  ///< entries of a list
   bool has(std::string_view key) const;
+  /// The names in a map; without a key, those of the whole result.
+  std::vector<std::string> keys(std::string_view key = {}) const;
 
   /// Everything, as the program prints it; empty when there are no numbers at all.
   const std::string& json() const;
