@@ -215,7 +215,8 @@ bool any_layer(const ModelSpec& model, bool (*is)(const LayerKind&)) {
 /// would be wrong.
 void refuse_lost_layers(const ModelSpec& model, HfConfig& in) {
   const bool experts = any_layer(model, [](const LayerKind& k) { return facts_of(k.feed_forward).experts > 0; });
-  const bool states = any_layer(model, [](const LayerKind& k) { return std::holds_alternative<StateLayer>(k.mixer); });
+  const bool states =
+      any_layer(model, [](const LayerKind& k) { return model_of(k.mixer)->cache(Precision{}, Sharding{}).state > 0; });
   for (const std::string& key : model.unread) {
     const ConfigTree value = in.reader().tree(key);
     const bool number = value && value->kind == ConfigNode::Kind::kScalar &&

@@ -128,8 +128,8 @@ bool read_whole(const Scenario& s) {
 bool shares_heads_anyway(const Scenario& s) {
   const int asked = s.deployment->engine.shared_query_heads;
   const auto alike = [&](const LayerKind& layer) {
-    const auto* grouped = std::get_if<GroupedAttention>(&layer.mixer);
-    return grouped == nullptr || asked == 0 || grouped->heads == asked * grouped->kv_heads;
+    const double group = facts_of(layer.mixer).query_group;
+    return group == 0 || asked == 0 || group == asked;
   };
   return std::all_of(s.deployment->model.layers.begin(), s.deployment->model.layers.end(), alike);
 }
