@@ -13,13 +13,11 @@
 #include "hw/dtype.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernel_of.h"
+#include "hw/kernel_sets.h"
 
 namespace roofcast {
 
 class KernelRules;
-
-/// The set of kernels that an engine runs which names no other.
-inline constexpr const char* kDefaultKernels = "vllm";
 
 class Efficiency {
  public:

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/root_sum.h"
-#include "base/text.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernel_rules.h"
@@ -341,14 +340,14 @@ bool is_asked(const KernelRule& rule) {
 
 /// The first kernel that the rules allow and that was measured; `lent` where they name another one before it or,
 /// if one was asked for, where it is not of that kind.
-ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
-  const auto wish = static_cast<AskedExperts>(traits[Trait::kAsked]);
-  const bool asked = wish != AskedExperts::kDefault && wish != AskedExperts::kUntuned;
+ExpertsChoice first_measured(const MoeShape& shape, const GpuSpec& gpu, const Efficiency& efficiency) {
+  const CallTraits traits = traits_of(shape, gpu);
+  const bool asked = shape.asked != AskedExperts::kDefault && shape.asked != AskedExperts::kUntuned;
   const Kernel* named = nullptr;
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
     if (named == nullptr) named = rule.kernel;
-    if (const ConstantsBlock& block = efficiency.block(*rule.kernel, weights))
+    if (const ConstantsBlock& block = efficiency.block(*rule.kernel, shape.weights))
       return {static_cast<const ExpertsKernel*>(rule.kernel), &block, asked ? !is_asked(rule) : rule.kernel != named};
   }
   return {};
@@ -363,8 +362,7 @@ const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, co
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-  CallTraits traits = traits_of(shape, *machine.gpu);
-  const ExpertsChoice own = first_measured(traits, shape.weights, efficiency);
+  const ExpertsChoice own = first_measured(shape, *machine.gpu, efficiency);
   const bool untuned = shape.asked == AskedExperts::kUntuned;  // tells nothing of tuned kernels, nor these of it
   if (own.kernel != nullptr && !(own.lent && untuned)) return own;
   if (untuned) return {&named_experts(shape, *machine.gpu, efficiency.rules()), nullptr, false};
@@ -374,8 +372,7 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
     const double gap = element_bits(near) - element_bits(shape.weights);
     if (gap < 0.0 || (gap > 4.0 && near != Dtype::kBf16)) continue;
     plain.weights = near;
-    if (ExpertsChoice other = first_measured(traits_of(plain, *machine.gpu), near, efficiency);
-        other.kernel != nullptr) {
+    if (ExpertsChoice other = first_measured(plain, *machine.gpu, efficiency); other.kernel != nullptr) {
       other.lent = true;
       return other;
     }
@@ -393,20 +390,6 @@ Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
 std::span<const std::string_view> expert_layout_names() {
   static constexpr std::array<std::string_view, 4> kNames{"whole", "received", "masked", "contiguous"};
   return kNames;
-}
-
-std::span<const std::string_view> asked_experts_names() {
-  static constexpr std::array<std::string_view, 8> kNames{"default", "low_latency", "modular", "cutlass",
-                                                          "marlin",  "untuned",     "triton",  "trtllm_gen"};
-  return kNames;
-}
-
-AskedExperts parse_asked_experts(std::string_view name, const Mark& mark) {
-  const std::span<const std::string_view> names = asked_experts_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<AskedExperts>(found - names.begin());
-  throw ConfigError(mark,
-                    unknown_name("kernel of experts", name, std::vector<std::string>(names.begin(), names.end())));
 }
 
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {

@@ -2,27 +2,14 @@
 #include <span>
 #include <string_view>
 
-#include "base/error.h"
 #include "hw/cost.h"
 #include "hw/dtype.h"
+#include "hw/kernels/asked_experts.h"
+#include "hw/kernels/routing.h"
 
 namespace roofcast {
 
 struct Evidence;
-
-/// How tokens choose experts. kBalanced: evenly. kUniform: each token for itself, all experts alike. kPowerLaw: as
-/// NVIDIA aiconfigurator draws its benchmarks. kPopularity: each token for itself, some experts more popular than
-/// others.
-struct Routing {
-  enum class Kind { kBalanced, kUniform, kPowerLaw, kPopularity };
-  Kind kind = Kind::kPopularity;
-  double exponent = 1.01;      ///< exponent of the power law
-  double skew = 1.0;           ///< standard deviation of the logarithm of an expert's popularity
-  bool rest_to_first = false;  ///< the power law as the benchmark of vLLM 0.14 drew it
-  bool grouped = false;        ///< balanced or power law, then limited to groups (hw/kernels/group_limit.h)
-  double redundant = 0;        ///< copies of experts beside the first of each; copies and ranks are chosen as EPLB does
-  bool levelled = false;       ///< the power law, with equal load on all ranks, as EPLB places experts
-};
 
 /// How the tokens of a rank lie when its experts run.
 enum class ExpertLayout {
@@ -33,13 +20,6 @@ enum class ExpertLayout {
 };
 /// whole, received, masked, contiguous.
 std::span<const std::string_view> expert_layout_names();
-
-/// A kernel that an engine was told to take for its experts, where it has it.
-enum class AskedExperts { kDefault, kLowLatency, kModular, kCutlass, kMarlin, kUntuned, kTriton, kTrtllmGen };
-/// default, low_latency, modular, cutlass, marlin, triton, trtllm_gen; untuned is what some benchmarks time, and no
-/// engine serves.
-std::span<const std::string_view> asked_experts_names();
-AskedExperts parse_asked_experts(std::string_view name, const Mark& mark);
 
 /// Routed experts of one layer on one GPU: gate+up and down, grouped.
 struct MoeShape {

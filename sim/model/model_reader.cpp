@@ -180,7 +180,8 @@ void check_layers(const ModelSpec& model, const HfConfig& in) {
     model_of(kind.feed_forward)->check(in);
     for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) {
       if (!is_size(m.k) || !is_size(m.n)) {
-        in.fail("model_type", fmt::format("'{}' would be {} x {}: sizes must be whole numbers of at least 1", m.name, m.k, m.n));
+        in.fail("model_type",
+                fmt::format("'{}' would be {} x {}: sizes must be whole numbers of at least 1", m.name, m.k, m.n));
       }
     }
   }

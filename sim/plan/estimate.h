@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "sim/plan/speculation.h"
-#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 struct EstimateRequest {
   int batch = 1;  ///< sequences at a time on one replica
