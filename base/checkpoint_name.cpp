@@ -20,11 +20,25 @@ bool is_of(const std::vector<std::string>& owners, const std::string& owner, std
   });
 }
 
-/// The rows of a list in configs/checkpoints/formats.yaml. Empty where the folder of specs has no such file.
-std::vector<ConfigTree> rows_of(std::string_view list, const Mark& mark) {
+/// configs/checkpoints/formats.yaml; nothing where a folder of specs has no such file.
+std::optional<ConfigReader> formats(const Mark& mark) {
   std::error_code unknown;
-  if (!std::filesystem::exists(config_root() + "/checkpoints/formats.yaml", unknown)) return {};
-  return ConfigReader(load_document("checkpoints", "formats", mark), "formats of checkpoints").list(list);
+  if (!std::filesystem::exists(config_root() + "/checkpoints/formats.yaml", unknown)) return std::nullopt;
+  return ConfigReader(load_document("checkpoints", "formats", mark), "formats of checkpoints");
+}
+
+/// The rows of one of its lists.
+std::vector<ConfigTree> rows_of(std::string_view list, const Mark& mark) {
+  std::optional<ConfigReader> in = formats(mark);
+  return in ? in->list(list) : std::vector<ConfigTree>{};
+}
+
+/// The model without the ending of those that were tuned from it, which are as large.
+std::string untuned(const std::string& model, const Mark& mark) {
+  std::optional<ConfigReader> in = formats(mark);
+  for (const std::string& ending : in ? in->texts("tuned") : std::vector<std::string>{})
+    if (model.ends_with(ending)) return model.substr(0, model.size() - ending.size());
+  return model;
 }
 
 constexpr std::string_view kAssumed = "the formats are assumed to be those of checkpoints named '";
@@ -49,9 +63,14 @@ std::string assumed_formats(std::string_view format) {
 bool are_assumed_formats(std::string_view assumption) { return assumption.starts_with(kAssumed); }
 
 std::string bare_model_name(std::string_view name) {
-  constexpr std::string_view kMeta = "meta-";
   const std::string alone = lower(name.substr(name.rfind('/') + 1));
-  return alone.starts_with("meta-llama-") ? alone.substr(kMeta.size()) : alone;
+  for (const ConfigTree& row : rows_of("dropped", Mark{"checkpoints", 0, 0})) {
+    ConfigReader in(row, "a word that names once began with");
+    const std::string word = in.text("word"), before = in.text("before");
+    in.finish();
+    if (alone.starts_with(word + before)) return alone.substr(word.size());
+  }
+  return alone;
 }
 
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view written, const Mark& mark) {
@@ -71,8 +90,7 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view written, co
     if (slash != std::string::npos) out.models.push_back(model);
     out.models.push_back(alone);
     if (const std::string bare = bare_model_name(alone); bare != alone) out.models.push_back(bare);
-    if (constexpr std::string_view kTuned = "-instruct"; alone.ends_with(kTuned))  // the same size as its base model
-      out.models.push_back(alone.substr(0, alone.size() - kTuned.size()));
+    if (const std::string base = untuned(alone, mark); base != alone) out.models.push_back(base);
     out.format = std::string(written.substr(written.size() - ending->size()));
     out.weights = in.text("weights", "");
     out.advice = in.text("write", "");

@@ -22,8 +22,8 @@ struct CheckpointName {
 /// format. `mark`: where the name is written, for errors.
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const Mark& mark);
 
-/// The name in lower case, without its owner and without the prefix that Meta later dropped:
-/// meta-llama/Meta-Llama-3.1-8B becomes llama-3.1-8b.
+/// The name in lower case, without its owner and without the first word that its publisher has dropped (`dropped` of
+/// that file): meta-llama/Meta-Llama-3.1-8B is llama-3.1-8b.
 std::string bare_model_name(std::string_view name);
 
 /// Whether models of this type are published in FP8 with one scale per block of 128 x 128 (`block_fp8` of that file).

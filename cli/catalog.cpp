@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "hw/efficiency.h"
 #include "reports/catalog_entry.h"
 #include "reports/catalog_report.h"
 #include "reports/result_schema.h"

@@ -19,6 +19,7 @@
 #include "sim/plan/steady_load.h"
 #include "sim/plan/usual_lengths.h"
 #include "sim/serve/media.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::cli {
 namespace po = boost::program_options;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
 #include "reports/kernel_report.h"
 

@@ -13,6 +13,7 @@
 #include "reports/question.h"
 #include "reports/services_report.h"
 #include "sim/plan/search/services.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::cli {
 namespace po = boost::program_options;

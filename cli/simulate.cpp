@@ -24,6 +24,7 @@
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/what_fits.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::cli {
 namespace po = boost::program_options;

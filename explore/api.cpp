@@ -14,6 +14,7 @@
 #include "reports/html_text.h"
 #include "reports/question.h"
 #include "sim/plan/steady_load.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

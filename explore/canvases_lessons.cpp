@@ -11,6 +11,7 @@
 #include "explore/canvases.h"
 #include "reports/ladder_report.h"
 #include "sim/plan/ladder.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

@@ -6,6 +6,7 @@
 #include "explore/canvases.h"
 #include "reports/machine_json.h"
 #include "sim/plan/what_fits.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

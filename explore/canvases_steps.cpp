@@ -10,6 +10,7 @@
 #include "explore/canvases.h"
 #include "sim/plan/speculation.h"
 #include "sim/serve/simulation.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

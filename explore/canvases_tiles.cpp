@@ -3,6 +3,7 @@
 #include "explore/canvases.h"
 #include "hw/kernels/attention_traffic.h"
 #include "sim/model/mixer_model.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

@@ -10,6 +10,7 @@
 #include "explore/attention_variant.h"
 #include "explore/canvases.h"
 #include "reports/provenance.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

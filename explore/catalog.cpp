@@ -6,9 +6,11 @@
 #include "base/config_library.h"
 #include "explore/attention_variant.h"
 #include "explore/query.h"
+#include "hw/efficiency.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
 #include "sim/plan/prices.h"
+#include "sim/step/engine_spec.h"
 
 namespace roofcast::explore {
 namespace {

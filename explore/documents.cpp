@@ -29,6 +29,7 @@
 #include "sim/plan/steady_load.h"
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

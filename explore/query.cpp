@@ -14,8 +14,10 @@
 #include "explore/attention_variant.h"
 #include "reports/html_text.h"
 #include "sim/plan/deployment_flags.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/serve/media.h"
 #include "sim/serve/speculation.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "sim/plan/estimate.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::explore {
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string_view>
 
 #include "base/units.h"
@@ -33,6 +34,9 @@ struct Machine {
   const RooflineBackend* roofline = nullptr;
   bool aiter = true;  ///< whether AMD's AITER kernels run; else Triton's (Efficiency::without_aiter)
 };
+
+/// The constants of a GPU on which no kernel was measured: priors price the default set of kernels.
+std::shared_ptr<const Efficiency> nothing_measured();
 
 /// max(flops / peak, bytes / bandwidth) at datasheet peaks: the ideal time of any operator.
 Cost roofline(Flops flops, Bytes bytes, FlopsPerSecond peak, BytesPerSecond bandwidth);

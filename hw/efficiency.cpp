@@ -176,6 +176,11 @@ Efficiency::Efficiency(std::shared_ptr<const KernelRules> rules) : rules_(std::m
   blocks_ = nothing;
 }
 
+std::shared_ptr<const Efficiency> nothing_measured() {
+  static const auto one = std::make_shared<const Efficiency>();
+  return one;
+}
+
 /// Copy-on-write: blocks not shared with another copy are changed in place.
 void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {
   auto changed =

@@ -13,13 +13,11 @@
 #include "hw/dtype.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernel_of.h"
+#include "hw/kernel_sets.h"
 
 namespace roofcast {
 
 class KernelRules;
-
-/// The kernel set of an engine that names none.
-inline constexpr const char* kDefaultKernels = "vllm";
 
 class Efficiency {
  public:

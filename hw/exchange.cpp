@@ -143,10 +143,12 @@ std::span<const Parameter<ExchangeParameters>> ExchangeParameters::fields() {
 }
 
 std::vector<FieldFacts> ExchangeKernelModel::fields() const {
+  using P = ExchangeParameters;
   std::vector<FieldFacts> all = KernelOf::fields();
-  for (FieldFacts& field : all) {
-    const bool scans = field.name == "rank_scan_bytes" || field.name == "network_sm_share";
-    if (scans) field.fixed = this != &exchange_kernel(ExchangeKernel::kNormal);
+  const bool scans = this == &exchange_kernel(ExchangeKernel::kNormal);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto member = P::fields()[i].member;
+    if (member == &P::rank_scan_bytes || member == &P::network_sm_share) all[i].fixed = !scans;
   }
   return all;
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "hw/changed_gpu.h"
+#include "hw/parameters.h"
 
 namespace roofcast {
 namespace {

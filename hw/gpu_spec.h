@@ -12,9 +12,11 @@
 #include "hw/architecture.h"
 #include "hw/dtype.h"
 #include "hw/fabric.h"
-#include "hw/parameters.h"
 
 namespace roofcast {
+
+template <class P>
+struct Parameter;
 
 /// The interconnect. Bandwidths are per GPU and direction.
 struct NodeSpec {

@@ -12,6 +12,7 @@
 #include "base/config_node.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernel.h"
+#include "hw/kernel_sets.h"
 
 namespace roofcast {
 
@@ -116,8 +117,6 @@ class KernelRules {
 
 /// The rules of configs/kernels/NAME.yaml at a release of its engine. Cached. Throws ConfigError for an unknown name.
 std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::string_view release = "");
-/// Names of all kernel sets, sorted.
-const std::vector<std::string>& kernel_sets();
 /// All kernel sets; those that extend none come first.
 std::vector<std::shared_ptr<const KernelRules>> all_kernel_rules();
 

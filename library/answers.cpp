@@ -20,6 +20,7 @@
 #include "sim/plan/measured/measured_source.h"
 #include "sim/plan/steady_load.h"
 #include "sim/plan/what_fits.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::library {
 namespace {

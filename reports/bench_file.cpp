@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

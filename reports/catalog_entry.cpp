@@ -6,6 +6,7 @@
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "base/text.h"
+#include "hw/efficiency.h"
 #include "reports/catalog_report.h"
 #include "reports/result_schema.h"
 #include "reports/table.h"

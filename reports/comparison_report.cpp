@@ -10,6 +10,7 @@
 #include "reports/result_schema.h"
 #include "reports/table.h"
 #include "reports/verdict.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

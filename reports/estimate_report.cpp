@@ -16,6 +16,7 @@
 #include "sim/plan/prices.h"
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

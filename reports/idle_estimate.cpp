@@ -10,6 +10,7 @@
 #include "reports/estimate_report.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/steady_load.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

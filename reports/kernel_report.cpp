@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "hw/efficiency.h"
 #include "reports/catalog_report.h"
 #include "reports/table.h"
 

@@ -1,7 +1,10 @@
 #pragma once
 #include <string>
 
-#include "hw/efficiency.h"
+namespace roofcast {
+class Kernel;
+struct CalibratedGpu;
+}  // namespace roofcast
 
 namespace roofcast::reports {
 

@@ -14,6 +14,7 @@
 #include "sim/model/memory.h"
 #include "sim/model/stored_format.h"
 #include "sim/plan/rules.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

@@ -6,7 +6,11 @@
 #include <vector>
 
 #include "base/config_node.h"
-#include "sim/step/deployment.h"
+#include "hw/dtype.h"
+
+namespace roofcast {
+struct Deployment;
+}  // namespace roofcast
 
 namespace roofcast::reports {
 

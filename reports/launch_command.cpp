@@ -14,6 +14,7 @@
 #include "reports/launch_settings.h"
 #include "reports/provenance.h"
 #include "sim/plan/launch_limits.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

@@ -10,6 +10,7 @@
 #include "base/release_flags.h"
 #include "hw/kernels/moe.h"
 #include "reports/provenance.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

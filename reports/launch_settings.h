@@ -6,7 +6,11 @@
 #include <vector>
 
 #include "sim/serve/simulation.h"
-#include "sim/step/deployment.h"
+
+namespace roofcast {
+struct Deployment;
+struct EngineSpec;
+}  // namespace roofcast
 
 namespace roofcast::reports {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/gemm/gemm_kernel.h"
 #include "sim/step/region.h"
 
@@ -16,9 +18,9 @@ nlohmann::ordered_json machine_json(const Deployment& d) {
                              {"memory_bytes_per_s", d.gpu.memory_bandwidth.base()}};
   if (d.fidelity == Fidelity::kIdeal) return out;
   const Dtype block = gemm_block(d.precision.weights, d.precision.activations);
-  const MatmulKernel& kernel = gemm_kernel({.weights = d.precision.weights, .activations = d.precision.activations},
-                                           d.gpu, d.efficiency.rules());
-  const ConstantsBlock& measured = d.efficiency.block(kernel, block);
+  const MatmulKernel& kernel =
+      gemm_kernel({.weights = d.precision.weights, .activations = d.precision.activations}, d.gpu, d.kernel_rules());
+  const ConstantsBlock& measured = d.efficiency->block(kernel, block);
   const GemmParameters p = measured ? kernel.parameters(measured) : kernel.prior_beside(d.gpu, nullptr);
   out["calibrated_flop_per_s"] = peak.base() * p.compute_efficiency * p.sustained_clock;
   out["calibrated_memory_bytes_per_s"] = d.gpu.memory_bandwidth.base() * p.bandwidth_efficiency;

@@ -1,7 +1,9 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "sim/step/deployment.h"
+namespace roofcast {
+struct Deployment;
+}  // namespace roofcast
 
 namespace roofcast::reports {
 

@@ -16,6 +16,7 @@
 #include "sim/plan/prices.h"
 #include "sim/plan/sample_value.h"
 #include "sim/plan/search/risk.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

@@ -10,6 +10,7 @@
 #include "reports/table.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/system_spread.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {
@@ -36,7 +37,7 @@ const Deployment& deployment_of(const PlannedDeployment& p) { return *p.candidat
 std::string constants_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return "datasheet";
   if (of_another_vendor(d)) return "other vendor";
-  return d.efficiency.carried_over_from.empty() ? "measured" : "carried over";
+  return d.carried_over_from().empty() ? "measured" : "carried over";
 }
 
 /// Columns of this rank and below are not left out.

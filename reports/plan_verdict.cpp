@@ -18,6 +18,7 @@
 #include "sim/plan/search/instance_link.h"
 #include "sim/plan/search/risk.h"
 #include "sim/plan/search/spares.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "hw/efficiency.h"
+#include "hw/rooflines.h"
 #include "reports/table.h"
 #include "sim/plan/kernel_release.h"
 #include "sim/plan/rules.h"
+#include "sim/step/deployment.h"
 #include "sim/step/operator_error.h"
 
 namespace roofcast::reports {
@@ -33,7 +36,7 @@ Origin origin_of(const Deployment& d) {
     return {Provenance::kDatasheet,
             fmt::format("nothing is measured: {:.0f} % of the datasheet's roofline", 100 * roofline->wide[0].memory)};
   }
-  const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, d.efficiency, d.gpu);
+  const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, *d.efficiency, d.gpu);
   if (record == nullptr) return {Provenance::kDatasheet, "no measurements: priors of the kernel models"};
   return {record->provenance, record->source};
 }
@@ -48,11 +51,11 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
   const Origin origin = origin_of(d);
   nlohmann::ordered_json out{{"parameters", name_of(origin.provenance)}, {"source", origin.source}};
   const bool by_kernels = d.fidelity != Fidelity::kIdeal && roofline_of(d) == nullptr;
-  if (!d.efficiency.carried_over_from.empty() && by_kernels) {
-    out["carried_over_from"] = d.efficiency.carried_over_from;
+  if (!d.carried_over_from().empty() && by_kernels) {
+    out["carried_over_from"] = d.carried_over_from();
   }
   out["fidelity"] = d.fidelity == Fidelity::kIdeal ? "ideal" : "calibrated";
-  out["kernels"] = d.engine.rooflines != nullptr ? d.engine.rooflines->name : d.efficiency.kernels();
+  out["kernels"] = d.engine.rooflines != nullptr ? d.engine.rooflines->name : d.efficiency->kernels();
   if (d.gpu_changed) out["gpu_changed"] = true;
   if (d.engine.beyond_known) out["engine_beyond_known"] = true;
   if (!d.model.assumptions.empty()) out["assumptions"] = d.model.assumptions;
@@ -70,8 +73,8 @@ std::string provenance_line(const Deployment& d) {
     const KernelRelease measured = *kernel_release(d);
     newer += fmt::format("; kernels measured under {}-{}; this release is another", measured.engine, measured.version);
   }
-  if (!d.efficiency.carried_over_from.empty() && roofline_of(d) == nullptr) {
-    return fmt::format("constants carried over from {} ({}){}", d.efficiency.carried_over_from, origin.source, newer);
+  if (!d.carried_over_from().empty() && roofline_of(d) == nullptr) {
+    return fmt::format("constants carried over from {} ({}){}", d.carried_over_from(), origin.source, newer);
   }
   if (roofline_of(d) != nullptr && origin.provenance == Provenance::kDatasheet) return origin.source + newer;
   if (d.gpu_changed)

@@ -2,7 +2,11 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/plan/prices.h"
-#include "sim/step/deployment.h"
+
+namespace roofcast {
+struct Deployment;
+struct EngineSpec;
+}  // namespace roofcast
 
 namespace roofcast::reports {
 

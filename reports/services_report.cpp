@@ -15,6 +15,7 @@
 #include "reports/table.h"
 #include "reports/verdict.h"
 #include "sim/plan/prices.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

@@ -21,6 +21,7 @@
 #include "sim/plan/system_spread.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
+#include "sim/step/deployment.h"
 #include "sim/step/streaming.h"
 
 namespace roofcast::reports {

@@ -1,14 +1,8 @@
 #include "calibrate/rows/attention.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
-#include <utility>
 
-#include "calibrate/rows/attention_loop.h"
+#include "calibrate/rows/attention_fit.h"
 #include "hw/kernel_rules.h"
 
 namespace roofcast::calibrate {
@@ -83,25 +77,12 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
 /// Rows of a single head dimension cannot separate a cost from its growth with the dimension, nor exponentials from
 /// GEMMs.
 template <class Row>
-FitOptions options_for(const FitOptions& options, const Kernel& kernel, Dtype format, const GpuSpec& gpu,
-                       const std::vector<Row>& rows) {
-  FitOptions mine = options;
-  mine.what = fmt::format("{}.{} of {}", kernel.name(), name_of(format), gpu.name);
+void hold_untold(FitOptions& options, const Kernel&, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
-    if (row.heads.head_dim != rows.front().heads.head_dim) return mine;
+    if (row.heads.head_dim != rows.front().heads.head_dim) return;
   }
-  for (const char* field : {"launch_head_dim_us", "tile_growth", "row_growth", "score_ns"})
-    mine.fixed.emplace_back(field);
-  return mine;
+  options.fixed.insert(options.fixed.end(), {"launch_head_dim_us", "tile_growth", "row_growth", "score_ns"});
 }
-
-/// Rows of one kernel in one format, and rows of kernels that borrow its constants.
-template <class Row>
-struct KernelRows {
-  std::vector<Row> rows, others;
-};
-template <class Row>
-using RowsByKernel = std::map<std::pair<std::size_t, Dtype>, KernelRows<Row>>;
 
 template <class Row>
 void put(RowsByKernel<Row>& by_kernel, const Kernel* kernel, Dtype format, const Row& row) {
@@ -109,31 +90,6 @@ void put(RowsByKernel<Row>& by_kernel, const Kernel* kernel, Dtype format, const
   while (kernel->facts().scored_apart) kernel = kernel->facts().lenders[0];
   KernelRows<Row>& of = by_kernel[{kernel->id(), format}];
   (apart ? of.others : of.rows).push_back(row);
-}
-
-/// Fits a block for each kernel and format, and one for its loop. `price` takes (row, kernel, constants, constants of
-/// the loop).
-template <class Row, class Price>
-std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, const GpuSpec& gpu,
-                                         const FitOptions& options, Price price) {
-  std::vector<FittedConstants> blocks;
-  for (const auto& [key, of] : by_kernel) {
-    const Kernel& kernel = *kernels()[key.first];
-    const FitOptions mine = options_for(options, kernel, key.second, gpu, of.rows);
-    if (of.rows.empty() || !enough_rows(of.rows.size(), mine)) continue;
-    const auto predict = [&](const Row& row, const ConstantsBlock& constants, const ConstantsBlock& loop) {
-      return price(row, kernel, constants, loop);
-    };
-    std::vector<FittedConstants> fitted =
-        fit_with_attention_loop(kernel, key.second, gpu, std::span<const Row>(of.rows), predict, mine, layer<Row>);
-    const ConstantsBlock own = constants_as(kernel, fitted.front()),
-                         beside = fitted.size() > 1 ? constants_as(*attention_loop_of(kernel), fitted.back())
-                                                    : assumed_attention_loop(kernel, key.second, gpu);
-    score_others(
-        of.others, [&](const Row& row) { return predict(row, own, beside); }, fitted.front());
-    for (FittedConstants& block : fitted) blocks.push_back(std::move(block));
-  }
-  return blocks;
 }
 
 /// A block for each format of the GEMMs. Prompts of one token say nothing about tiles.
@@ -145,12 +101,7 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, rules);
     put(by_kernel, &kernel, prefill_products(row.heads, kernel, gpu), row);
   }
-  return fit_kernels(
-      by_kernel, gpu, options,
-      [&](const PrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants, const ConstantsBlock& loop) {
-        const auto& prefill = static_cast<const attention::PrefillKernel&>(kernel);
-        return attention_row_time(row, prefill, constants, loop, gpu);
-      });
+  return fit_kernels<attention::PrefillKernel>(by_kernel, gpu, options, hold_untold<PrefillRow>, layer<PrefillRow>);
 }
 
 /// A block for each format of the cache.
@@ -161,37 +112,17 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
     if (row.header.belongs_to(rules))
       put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, rules), row.heads.kv, row);
   }
-  return fit_kernels(
-      by_kernel, gpu, options,
-      [&](const DecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants, const ConstantsBlock& loop) {
-        const auto& decode = static_cast<const attention::DecodeKernel&>(kernel);
-        return attention_row_time(row, decode, constants, loop, gpu);
-      });
+  return fit_kernels<attention::DecodeKernel>(by_kernel, gpu, options, hold_untold<DecodeRow>, layer<DecodeRow>);
 }
 
 }  // namespace
 
 std::vector<PrefillRow> read_prefill_rows(const CsvTable& table) {
-  const KernelTable checked(table, kPrefillColumns);
-  std::vector<PrefillRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
-    const PrefillShape shape{.batch = checked.number(i, "batch", 1), .query_len = checked.number(i, "seq_len", 1)};
-    rows.push_back({checked.header(i), shape, heads_of(checked, i)});
-  }
-  return rows;
+  return read_prompts<PrefillRow>(table, kPrefillColumns, heads_of);
 }
 
 std::vector<DecodeRow> read_decode_rows(const CsvTable& table) {
-  const KernelTable checked(table, kDecodeColumns);
-  std::vector<DecodeRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
-    const double context = checked.number(i, "context_len", 1);
-    const DecodeShape shape{.batch = checked.number(i, "batch", 1), .mean_context = context, .max_context = context};
-    rows.push_back({checked.header(i), shape, heads_of(checked, i)});
-  }
-  return rows;
+  return read_steps<DecodeRow>(table, kDecodeColumns, heads_of);
 }
 
 KernelOperator attention_prefill_operator() {

@@ -111,18 +111,22 @@ Seconds attention_row_time(const PrefillRow& row, const attention::PrefillKernel
       .time;
 }
 
+namespace {
+
+/// Of a row on the SMs of `used`.
+Cost decode_cost(const DecodeRow& row, const attention::DecodeKernel& kernel, const ConstantsBlock& constants,
+                 const ConstantsBlock& loop, const GpuSpec& used) {
+  if (!in_loop(row.header)) return attention_decode_with(row.shape, row.heads, kernel, constants, used);
+  const attention::DecodeParts parts = decode_parts(row.shape, row.heads, kernel, constants, used);
+  return parts.total(parts.time.launch, memory_in_loop(parts, loop_constants_as<CacheLoop>(loop)));
+}
+
+}  // namespace
+
 Seconds attention_row_time(const DecodeRow& row, const attention::DecodeKernel& kernel, const ConstantsBlock& constants,
                            const ConstantsBlock& loop, const GpuSpec& gpu) {
-  const CacheLoop beside = loop_constants_as<CacheLoop>(loop);
-  return with_sms_to_spare(constants, gpu,
-                           [&](const GpuSpec& used) {
-                             if (!in_loop(row.header))
-                               return attention_decode_with(row.shape, row.heads, kernel, constants, used);
-                             const attention::DecodeParts parts =
-                                 decode_parts(row.shape, row.heads, kernel, constants, used);
-                             return parts.total(parts.time.launch, memory_in_loop(parts, beside));
-                           })
-      .time;
+  const auto on = [&](const GpuSpec& used) { return decode_cost(row, kernel, constants, loop, used); };
+  return with_sms_to_spare(constants, gpu, on).time;
 }
 
 Seconds attention_row_time(const LatentPrefillRow& row, const attention::LatentPrefillKernel& kernel,
@@ -160,9 +164,15 @@ Seconds attention_row_time(const PrefillRow& row, const Machine& machine) {
 Seconds attention_row_time(const DecodeRow& row, const Machine& machine) {
   if (machine.fidelity == Fidelity::kIdeal) return attention_decode(row.shape, row.heads, machine).time;
   const Efficiency& e = *machine.efficiency;
-  const attention::DecodeKernel& kernel = decode_kernel(row.shape, row.heads, *machine.gpu, e.rules());
-  return attention_row_time(row, kernel, e.constants(kernel, row.heads.kv, *machine.gpu),
-                            attention_loop_constants(kernel, row.heads.kv, e, *machine.gpu), *machine.gpu);
+  const GpuSpec& gpu = *machine.gpu;
+  const Dtype kv = row.heads.kv;
+  const attention::DecodeKernel& kernel = decode_kernel(row.shape, row.heads, gpu, e.rules());
+  const auto on = [&](const GpuSpec& used) {
+    const attention::DecodeKernel& there =
+        decode_kernel(row.shape, row.heads, used, e.rules());  // by its blocks per SM
+    return decode_cost(row, there, e.constants(there, kv, gpu), attention_loop_constants(there, kv, e, gpu), used);
+  };
+  return with_sms_to_spare(e.constants(kernel, kv, gpu), gpu, on).time;
 }
 
 Seconds attention_row_time(const LatentPrefillRow& row, const Machine& machine) {

@@ -1,14 +1,9 @@
 #include "calibrate/rows/latent_attention.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <map>
-#include <memory>
-#include <utility>
 
-#include "calibrate/rows/attention_loop.h"
+#include "calibrate/rows/attention_fit.h"
 #include "hw/kernel_rules.h"
 
 namespace roofcast::calibrate {
@@ -64,12 +59,10 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   return times;
 }
 
+/// An eager benchmark does not see the launch that a CUDA graph would pay, and one from a graph no host: what its rows
+/// cannot tell stays assumed.
 template <class Row>
-using RowsByKernel = std::map<std::pair<std::size_t, Dtype>, std::vector<Row>>;
-
-/// Fixes the constants that the rows cannot determine: a loop without a CUDA graph does not show the launch in a graph,
-/// and a loop with one does not show host time.
-void fix_undetermined(FitOptions& options, const Kernel& kernel) {
+void fix_undetermined(FitOptions& options, const Kernel& kernel, const std::vector<Row>&) {
   if (!is_timed_eagerly(kernel)) {
     options.fixed.insert(options.fixed.end(), {"eager_device_us", "eager_host_us"});
     return;
@@ -80,28 +73,6 @@ void fix_undetermined(FitOptions& options, const Kernel& kernel) {
                          {"launch_heads_us", "sequence_ns", "combine_us", "l2_share", "l2_bandwidth_tb_per_s"});
 }
 
-/// Fits a block for each kernel and format (of the cache in decode, of the GEMMs in prefill), and one for its loop.
-/// `price` takes (row, kernel, constants, constants of the loop).
-template <class Row, class Price>
-std::vector<FittedConstants> fit_kernels(const RowsByKernel<Row>& by_kernel, const GpuSpec& gpu,
-                                         const FitOptions& options, Price price) {
-  std::vector<FittedConstants> blocks;
-  for (const auto& [key, rows] : by_kernel) {
-    const Kernel& kernel = *kernels()[key.first];
-    FitOptions mine = options;
-    mine.what = fmt::format("{}.{} of {}", kernel.name(), name_of(key.second), gpu.name);
-    if (!enough_rows(rows.size(), mine)) continue;
-    fix_undetermined(mine, kernel);
-    const auto predict = [&](const Row& row, const ConstantsBlock& constants, const ConstantsBlock& loop) {
-      return price(row, kernel, constants, loop);
-    };
-    for (FittedConstants& block :
-         fit_with_attention_loop(kernel, key.second, gpu, std::span<const Row>(rows), predict, mine, layer<Row>))
-      blocks.push_back(std::move(block));
-  }
-  return blocks;
-}
-
 /// Rows that the engine runs as decode say nothing about prefill.
 std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                          const FitOptions& options) {
@@ -110,14 +81,10 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     const double absorbed = latent_decode_kernel(row.heads, gpu, rules).absorbed_queries();
     if (!row.header.belongs_to(rules) || row.shape.query_len <= std::max(1.0, absorbed)) continue;
     const attention::LatentPrefillKernel& kernel = latent_prefill_kernel(row.heads, gpu, rules);
-    by_kernel[{kernel.id(), kernel.format(row.heads, gpu)}].push_back(row);
+    by_kernel[{kernel.id(), kernel.format(row.heads, gpu)}].rows.push_back(row);
   }
-  return fit_kernels(by_kernel, gpu, options,
-                     [&](const LatentPrefillRow& row, const Kernel& kernel, const ConstantsBlock& constants,
-                         const ConstantsBlock& loop) {
-                       const auto& prefill = static_cast<const attention::LatentPrefillKernel&>(kernel);
-                       return attention_row_time(row, prefill, constants, loop, gpu);
-                     });
+  return fit_kernels<attention::LatentPrefillKernel>(by_kernel, gpu, options, fix_undetermined<LatentPrefillRow>,
+                                                     layer<LatentPrefillRow>);
 }
 
 std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
@@ -125,39 +92,20 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
   RowsByKernel<LatentDecodeRow> by_kernel;
   for (const LatentDecodeRow& row : read_latent_decode_rows(table)) {
     if (!row.header.belongs_to(rules)) continue;
-    by_kernel[{latent_decode_kernel(row.heads, gpu, rules).id(), block_of(row.heads, gpu)}].push_back(row);
+    by_kernel[{latent_decode_kernel(row.heads, gpu, rules).id(), block_of(row.heads, gpu)}].rows.push_back(row);
   }
-  return fit_kernels(by_kernel, gpu, options,
-                     [&](const LatentDecodeRow& row, const Kernel& kernel, const ConstantsBlock& constants,
-                         const ConstantsBlock& loop) {
-                       const auto& decode = static_cast<const attention::LatentDecodeKernel&>(kernel);
-                       return attention_row_time(row, decode, constants, loop, gpu);
-                     });
+  return fit_kernels<attention::LatentDecodeKernel>(by_kernel, gpu, options, fix_undetermined<LatentDecodeRow>,
+                                                    layer<LatentDecodeRow>);
 }
 
 }  // namespace
 
 std::vector<LatentPrefillRow> read_latent_prefill_rows(const CsvTable& table) {
-  const KernelTable checked(table, kPrefillColumns);
-  std::vector<LatentPrefillRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
-    const PrefillShape shape{.batch = checked.number(i, "batch", 1), .query_len = checked.number(i, "seq_len", 1)};
-    rows.push_back({checked.header(i), shape, heads_of(checked, i)});
-  }
-  return rows;
+  return read_prompts<LatentPrefillRow>(table, kPrefillColumns, heads_of);
 }
 
 std::vector<LatentDecodeRow> read_latent_decode_rows(const CsvTable& table) {
-  const KernelTable checked(table, kDecodeColumns);
-  std::vector<LatentDecodeRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
-    const double context = checked.number(i, "context_len", 1);
-    const DecodeShape shape{.batch = checked.number(i, "batch", 1), .mean_context = context, .max_context = context};
-    rows.push_back({checked.header(i), shape, heads_of(checked, i)});
-  }
-  return rows;
+  return read_steps<LatentDecodeRow>(table, kDecodeColumns, heads_of);
 }
 
 KernelOperator latent_prefill_operator() {

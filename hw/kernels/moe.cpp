@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/root_sum.h"
-#include "base/text.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernel_rules.h"
@@ -90,7 +89,7 @@ LocalExperts local_part(const MoeShape& shape) {
       .hidden = shape.hidden,
       .inter = std::ceil(shape.inter / shape.tp),
       .gates = shape.gated ? 2.0 : 1.0,
-      .held = held,
+      .fixed = held,
       .choices = comes_by_expert(shape) ? load.assignments : held * shape.top_k,
       .experts = std::max(1.0, std::floor(std::max(shape.slots, shape.experts + shape.routing.redundant) / shape.ep)),
       .weight_element = shape.weight_scales.group_size > 0.0 ? bytes_per_element(shape.weights, shape.weight_scales)
@@ -158,14 +157,14 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
       rows = power_of_two_at_least(t.fill * part.choices / (comes_by_expert(shape) ? local : shape.experts));
       break;
     case TileRule::kShipped:
-      if (gpu.architecture != Architecture::kAmpere) return later_default(part.held);
+      if (gpu.architecture != Architecture::kAmpere) return later_default(part.fixed);
       if (has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
-      rows = part.held <= local ? t.rows_low : 4.0 * t.rows_low;
-      step = part.held <= local ? kSmallTileStep : kLargeTileStep;
+      rows = part.fixed <= local ? t.rows_low : 4.0 * t.rows_low;
+      step = part.fixed <= local ? kSmallTileStep : kLargeTileStep;
       break;
     case TileRule::kTwoSizes:
-      rows = part.held <= local ? t.rows_low : t.rows_high;
+      rows = part.fixed <= local ? t.rows_low : t.rows_high;
       break;
   }
   const std::size_t index = tile_index(std::clamp(rows, t.rows_low, t.rows_high));
@@ -262,13 +261,13 @@ double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
   if (t.rows == ExpertRows::kPadded) {
     const double padded = part.load.tiles[tile_index(t.rows_high)] * t.rows_high;
     return padded * between + part.load.assignments * part.hidden * (element + 2.0) +
-           part.held * part.hidden * (element + 2.0);
+           part.fixed * part.hidden * (element + 2.0);
   }
   const double all = part.choices, rows = t.rows != ExpertRows::kLocal ? all : part.load.assignments;
   const double zeroed = t.rows == ExpertRows::kZeroed ? std::max(0.0, all - part.load.assignments) : 0.0;
   const double moved = t.gathers ? 0.0 : part.hidden * (2.0 + element);
   return rows * (moved + part.inter * (2.0 * part.gates + element) + 2.0 * part.hidden) +
-         zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * part.held * part.hidden;
+         zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * part.fixed * part.hidden;
 }
 
 /// The first GEMM. Gathered rows are read from memory once and, for a token's other experts, from L2 as far as the
@@ -278,7 +277,7 @@ GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, co
   const double row = part.hidden * part.activation_element, all = part.load.assignments * row;
   GroupedProduct up{part.gates * part.inter, part.hidden, all};
   if (!t.gathers) return up;
-  const double once = std::min(part.held * row, all);
+  const double once = std::min(part.fixed * row, all);
   const double missed = 1.0 - std::min(1.0, kL2Usable * gpu.l2_cache.base() / once);
   up.a_bytes = once + (all - once) * missed;
   up.stall = p.gather_loss * missed;
@@ -342,14 +341,14 @@ bool is_asked(const KernelRule& rule) {
 
 /// The first measured kernel that the rules allow. `lent` is set if the rules name another one before it or, if one was
 /// requested, if this is another kind.
-ExpertsChoice first_measured(const CallTraits& traits, Dtype weights, const Efficiency& efficiency) {
-  const auto wish = static_cast<RequestedExperts>(traits[Trait::kAsked]);
-  const bool asked = wish != RequestedExperts::kDefault && wish != RequestedExperts::kUntuned;
+ExpertsChoice first_measured(const MoeShape& shape, const GpuSpec& gpu, const Efficiency& efficiency) {
+  const CallTraits traits = traits_of(shape, gpu);
+  const bool asked = shape.asked != RequestedExperts::kDefault && shape.asked != RequestedExperts::kUntuned;
   const Kernel* named = nullptr;
   for (const KernelRule& rule : efficiency.rules().of(KernelKind::kExperts)) {
     if (!rule.applies(traits)) continue;
     if (named == nullptr) named = rule.kernel;
-    if (const ConstantsBlock& block = efficiency.block(*rule.kernel, weights))
+    if (const ConstantsBlock& block = efficiency.block(*rule.kernel, shape.weights))
       return {static_cast<const ExpertsKernel*>(rule.kernel), &block, asked ? !is_asked(rule) : rule.kernel != named};
   }
   return {};
@@ -364,8 +363,7 @@ const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, co
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
   static const Efficiency kNothingMeasured;
   const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-  CallTraits traits = traits_of(shape, *machine.gpu);
-  const ExpertsChoice own = first_measured(traits, shape.weights, efficiency);
+  const ExpertsChoice own = first_measured(shape, *machine.gpu, efficiency);
   const bool untuned = shape.asked == RequestedExperts::kUntuned;  // says nothing about tuned kernels, and vice versa
   if (own.kernel != nullptr && !(own.lent && untuned)) return own;
   if (untuned) return {&named_experts(shape, *machine.gpu, efficiency.rules()), nullptr, false};
@@ -375,8 +373,7 @@ ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
     const double gap = element_bits(near) - element_bits(shape.weights);
     if (gap < 0.0 || (gap > 4.0 && near != Dtype::kBf16)) continue;
     plain.weights = near;
-    if (ExpertsChoice other = first_measured(traits_of(plain, *machine.gpu), near, efficiency);
-        other.kernel != nullptr) {
+    if (ExpertsChoice other = first_measured(plain, *machine.gpu, efficiency); other.kernel != nullptr) {
       other.lent = true;
       return other;
     }
@@ -394,20 +391,6 @@ Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
 std::span<const std::string_view> expert_layout_names() {
   static constexpr std::array<std::string_view, 4> kNames{"whole", "received", "masked", "contiguous"};
   return kNames;
-}
-
-std::span<const std::string_view> requested_experts_names() {
-  static constexpr std::array<std::string_view, 8> kNames{"default", "low_latency", "modular", "cutlass",
-                                                          "marlin",  "untuned",     "triton",  "trtllm_gen"};
-  return kNames;
-}
-
-RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark) {
-  const std::span<const std::string_view> names = requested_experts_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<RequestedExperts>(found - names.begin());
-  throw ConfigError(mark,
-                    unknown_name("kernel of experts", name, std::vector<std::string>(names.begin(), names.end())));
 }
 
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {

@@ -2,29 +2,14 @@
 #include <span>
 #include <string_view>
 
-#include "base/error.h"
 #include "hw/cost.h"
 #include "hw/dtype.h"
+#include "hw/kernels/requested_experts.h"
+#include "hw/kernels/routing.h"
 
 namespace roofcast {
 
 struct Evidence;
-
-/// How tokens choose experts.
-///   kBalanced    evenly
-///   kUniform     each token independently, all experts equally likely
-///   kPowerLaw    as NVIDIA aiconfigurator draws its benchmarks
-///   kPopularity  each token independently, some experts more popular than others
-struct Routing {
-  enum class Kind { kBalanced, kUniform, kPowerLaw, kPopularity };
-  Kind kind = Kind::kPopularity;
-  double exponent = 1.01;      ///< exponent of the power law
-  double skew = 1.0;           ///< standard deviation of the logarithm of an expert's popularity
-  bool rest_to_first = false;  ///< the power law as drawn by the benchmark of vLLM 0.14
-  bool grouped = false;        ///< balanced or power law, then group-limited (hw/kernels/group_limit.h)
-  double redundant = 0;        ///< redundant experts, beyond the first copy of each; copied and placed as by EPLB
-  bool levelled = false;       ///< the power law with equal load on all ranks, as EPLB places experts
-};
 
 /// The layout of a rank's tokens when its experts run.
 enum class ExpertLayout {
@@ -35,13 +20,6 @@ enum class ExpertLayout {
 };
 /// whole, received, masked, contiguous.
 std::span<const std::string_view> expert_layout_names();
-
-/// The expert kernel that an engine is configured to use where it has it.
-enum class RequestedExperts { kDefault, kLowLatency, kModular, kCutlass, kMarlin, kUntuned, kTriton, kTrtllmGen };
-/// default, low_latency, modular, cutlass, marlin, triton, trtllm_gen. "untuned" is measured by some benchmarks, but no
-/// engine serves with it.
-std::span<const std::string_view> requested_experts_names();
-RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark);
 
 /// Routed experts of one layer on one GPU: grouped GEMMs gate+up and down.
 struct MoeShape {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "roofcast/units.h"
 
@@ -22,6 +23,9 @@ class Result {
   /// estimate still has its numbers, and a plan the nearest deployment.
   bool answered() const;
   const std::string& reason() const;
+  /// What the program says beside an answer: settings without an effect, why the launch may fail, assumptions. A line
+  /// each.
+  const std::vector<std::string>& notes() const;
 
   /// These throw Error if the key is missing, has another type, or ends in another unit.
   double number(std::string_view key) const;
@@ -31,6 +35,8 @@ class Result {
   std::string text(std::string_view key) const;
   std::size_t size(std::string_view key) const;  ///< number of entries of a list
   bool has(std::string_view key) const;
+  /// The names in a map; without a key, those of the whole result.
+  std::vector<std::string> keys(std::string_view key = {}) const;
 
   /// The whole result as the program prints it; empty if there are no numbers.
   const std::string& json() const;

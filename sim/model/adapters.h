@@ -7,9 +7,14 @@
 #include <vector>
 
 #include "base/config_reader.h"
-#include "sim/model/operators.h"
+#include "base/units.h"
 
 namespace roofcast {
+
+struct ModelSpec;
+struct Operator;
+struct OperatorContext;
+struct Sharding;
 
 struct AdapterSpec {
   int count = 1;       ///< adapters that requests name

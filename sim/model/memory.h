@@ -3,10 +3,13 @@
 
 #include <vector>
 
-#include "sim/model/model_spec.h"
+#include "base/units.h"
 #include "sim/model/sharding.h"
 
 namespace roofcast {
+
+struct ModelSpec;
+struct Precision;
 
 /// Bytes of weights on the fullest GPU: embedding, head, norms, biases and scales included.
 Bytes weight_bytes(const ModelSpec& model, const Precision& precision, const Sharding& sharding);

@@ -25,6 +25,8 @@ struct MixerFacts {
   bool norms_keys;        ///< queries and keys are normed
   bool captured_prefill;  ///< SGLang captures its prompts in piecewise CUDA graphs
   bool fused_nvfp4;       ///< engines quantize to nvfp4 in the kernels before its layer's products
+  bool borrows_cache;     ///< it reads what an earlier layer has cached
+  double query_group;     ///< query heads that read the same keys and values; 0 = none do
 };
 
 /// Heads of the whole model that keep keys and values of their own.

@@ -180,7 +180,8 @@ void check_layers(const ModelSpec& model, const HfConfig& in) {
     model_of(kind.feed_forward)->check(in);
     for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) {
       if (!is_size(m.k) || !is_size(m.n)) {
-        in.fail("model_type", fmt::format("'{}' would be {} x {}: sizes must be whole numbers of at least 1", m.name, m.k, m.n));
+        in.fail("model_type",
+                fmt::format("'{}' would be {} x {}: sizes must be whole numbers of at least 1", m.name, m.k, m.n));
       }
     }
   }
@@ -215,7 +216,8 @@ bool any_layer(const ModelSpec& model, bool (*is)(const LayerKind&)) {
 /// would be wrong.
 void refuse_lost_layers(const ModelSpec& model, HfConfig& in) {
   const bool experts = any_layer(model, [](const LayerKind& k) { return facts_of(k.feed_forward).experts > 0; });
-  const bool states = any_layer(model, [](const LayerKind& k) { return std::holds_alternative<StateLayer>(k.mixer); });
+  const bool states =
+      any_layer(model, [](const LayerKind& k) { return model_of(k.mixer)->cache(Precision{}, Sharding{}).state > 0; });
   for (const std::string& key : model.unread) {
     const ConfigTree value = in.reader().tree(key);
     const bool number = value && value->kind == ConfigNode::Kind::kScalar &&

@@ -25,11 +25,8 @@ std::set<int> layers_named(HfConfig& in, std::string_view key, int layers) {
 
 /// Layers that read the keys and values of another one, or latents of it.
 bool reads_other_caches(const ModelSpec& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(), [](const LayerKind& kind) {
-    const auto* heads = std::get_if<GroupedAttention>(&kind.mixer);
-    const auto* latent = std::get_if<LatentAttention>(&kind.mixer);
-    return (heads != nullptr && !heads->owns_cache) || (latent != nullptr && !latent->owns_cache);
-  });
+  return std::any_of(model.layers.begin(), model.layers.end(),
+                     [](const LayerKind& kind) { return facts_of(kind.mixer).borrows_cache; });
 }
 
 }  // namespace

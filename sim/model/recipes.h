@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include "hw/gpu_spec.h"
-#include "sim/model/model_spec.h"
+#include "sim/model/precision.h"
 
 namespace roofcast {
+
+struct ModelSpec;
 
 struct Recipe {
   std::string_view name, help;

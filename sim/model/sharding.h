@@ -2,9 +2,11 @@
 #include <string>
 
 #include "base/error.h"
-#include "sim/model/model_spec.h"
 
 namespace roofcast {
+
+struct ModelSpec;
+struct Precision;
 
 /// How one replica is spread over GPUs: tp x pp x attention_dp of them.
 struct Sharding {

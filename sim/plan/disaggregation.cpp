@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

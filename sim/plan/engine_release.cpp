@@ -6,6 +6,7 @@
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "sim/plan/launch_recipe.h"
+#include "sim/step/engine_spec.h"
 
 namespace roofcast {
 

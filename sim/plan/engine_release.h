@@ -4,9 +4,10 @@
 #include <string>
 
 #include "base/config_node.h"
-#include "sim/step/engine_spec.h"
 
 namespace roofcast {
+
+struct EngineSpec;
 
 /// The release that the source of the scenario's recipe ran on the client's day (`images` of configs/recipes), where
 /// `engine`, a name or a map, has no version; empty: it is not known.

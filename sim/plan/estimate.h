@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "sim/plan/speculation.h"
-#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {
 
+struct Deployment;
+
 struct EstimateRequest {
-  int batch = 1;  ///< sequences at a time on one replica
+  int batch = 1;  ///< concurrent sequences on one replica
   int prompt_tokens = 1024;
   int output_tokens = 128;
   std::optional<int> context;  ///< context of the decode step; default: when half of the output has been generated

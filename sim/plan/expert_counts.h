@@ -2,9 +2,10 @@
 // How unevenly measured tokens chose experts.
 
 #include "base/csv.h"
-#include "sim/model/model_spec.h"
 
 namespace roofcast {
+
+struct ModelSpec;
 
 inline constexpr double kMostSkew = 4.0;
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 

@@ -4,9 +4,10 @@
 #include <string>
 
 #include "sim/serve/metrics.h"
-#include "sim/step/deployment.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// "3 cancelled by their clients (timeout); 2 longer than the context of 4096 tokens (engine.max_model_len)"; empty
 /// where none failed.

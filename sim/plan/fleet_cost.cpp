@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/plan/power.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

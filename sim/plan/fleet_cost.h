@@ -7,9 +7,10 @@
 #include "sim/plan/prices.h"
 #include "sim/serve/metrics.h"
 #include "sim/serve/simulation.h"
-#include "sim/step/deployment.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 struct FleetCost {
   double gpus = 0;

@@ -1,5 +1,6 @@
 #include "sim/plan/front_end_load.h"
 
+#include "sim/step/deployment.h"
 #include "sim/step/streaming.h"
 
 namespace roofcast {

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "hw/rooflines.h"
 #include "sim/model/mixer_model.h"
 #include "sim/plan/client.h"
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/rules.h"
 #include "sim/serve/scheduler.h"
 #include "sim/serve/traces.h"
+#include "sim/step/deployment.h"
 #include "sim/step/step_host.h"
 
 namespace roofcast {
@@ -128,8 +130,8 @@ bool read_whole(const Scenario& s) {
 bool shares_heads_anyway(const Scenario& s) {
   const int asked = s.deployment->engine.shared_query_heads;
   const auto alike = [&](const LayerKind& layer) {
-    const auto* grouped = std::get_if<GroupedAttention>(&layer.mixer);
-    return grouped == nullptr || asked == 0 || grouped->heads == asked * grouped->kv_heads;
+    const double group = facts_of(layer.mixer).query_group;
+    return group == 0 || asked == 0 || group == asked;
   };
   return std::all_of(s.deployment->model.layers.begin(), s.deployment->model.layers.end(), alike);
 }
@@ -276,7 +278,7 @@ constexpr std::array kRules{
     Rule{"gpu.sm_count", "kernels are priced by rooflines",
          [](const Scenario& s) { return by_rooflines(s) && no_cycles(s); }},
     Rule{"gpu.boost_clock", "no constants are carried over, and no roofline counts cycles",
-         [](const Scenario& s) { return s.deployment->efficiency.carried_over_from.empty() && no_cycles(s); }},
+         [](const Scenario& s) { return s.deployment->carried_over_from().empty() && no_cycles(s); }},
     Rule{"gpu.node.nvlink_bandwidth", "there are no collectives on one GPU", no_collectives},
     Rule{"gpu.node.fabric_bandwidth", "there are no collectives on one GPU", no_collectives},
     Rule{"gpu.node.nvlink_domain", "there are no collectives on one GPU", no_collectives},

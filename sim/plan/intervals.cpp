@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error_summary.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 

@@ -5,7 +5,7 @@
 
 #include "sim/plan/estimate.h"
 #include "sim/plan/system_spread.h"
-#include "sim/step/operator_error.h"
+#include "sim/step/operator_family.h"
 
 namespace roofcast {
 

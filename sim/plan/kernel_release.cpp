@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "base/config_release.h"
+#include "sim/step/deployment.h"
 #include "sim/step/operator_error.h"
 
 namespace roofcast {
 
 std::optional<KernelRelease> kernel_release(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal || d.roofline() != nullptr) return std::nullopt;
-  const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, d.efficiency, d.gpu);
+  const FitRecord* record = record_of(GemmShape{.weights = d.precision.weights}, *d.efficiency, d.gpu);
   if (record == nullptr) return std::nullopt;
   const std::size_t comma = record->source.rfind(", ");
   const std::string last = comma == std::string::npos ? record->source : record->source.substr(comma + 2);

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "sim/step/deployment.h"
-
 namespace roofcast {
+
+struct Deployment;
 
 struct KernelRelease {
   std::string engine, version;

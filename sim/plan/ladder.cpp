@@ -10,6 +10,7 @@
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/config_release.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "base/config_node.h"
-#include "sim/step/deployment.h"
+#include "base/error.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// Throws ConfigError where the scenario's `engine` asks for what the engine refuses at its launch. `forced` lets pass
 /// what the engine can be talked into (VLLM_ALLOW_LONG_MAX_MODEL_LEN); a `block_size` of 0 is a cache without pages.

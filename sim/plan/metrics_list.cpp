@@ -9,6 +9,7 @@
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/sample_value.h"
 #include "sim/plan/token_bill.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/step/deployment.h"
+
 namespace roofcast {
 namespace {
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "hw/kernel_rules.h"
 #include "hw/kernels/prefill/prefill_kernel.h"
 #include "sim/model/mixer_model.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 
@@ -19,7 +21,7 @@ bool has_indexer(const ModelSpec& model) {
 /// The format that attention's products run in.
 Dtype attention_products(const Deployment& d) {
   const AttentionHeads heads{.heads = 1, .kv_heads = 1, .kv = d.precision.kv_cache};
-  return prefill_products(heads, prefill_kernel({.query_len = 1000}, heads, d.gpu, d.efficiency.rules()), d.gpu);
+  return prefill_products(heads, prefill_kernel({.query_len = 1000}, heads, d.gpu, d.kernel_rules()), d.gpu);
 }
 
 bool attends(const ModelSpec& model) {

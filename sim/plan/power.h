@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/step/deployment.h"
+#include "hw/gpu_spec.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// Shares of the datasheet peaks over some time: MFU and MBU.
 struct Utilization {

@@ -10,6 +10,7 @@
 #include "base/config_library.h"
 #include "base/text.h"
 #include "sim/plan/spec_cache.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "base/config_reader.h"
-#include "sim/step/deployment.h"
+#include "sim/step/price_quote.h"
 
 namespace roofcast {
+
+struct Deployment;
+struct GpuSpec;
 
 /// Thrown if nobody offers the requested tier; a plan distinguishes it from a mistake in its file.
 class NoOffer : public ConfigError {

@@ -8,11 +8,12 @@
 
 #include "base/config_node.h"
 #include "hw/gpu_spec.h"
-#include "sim/model/model_spec.h"
 #include "sim/model/precision.h"
 #include "sim/model/sharding.h"
 
 namespace roofcast {
+
+struct ModelSpec;
 
 struct Deployment;
 

@@ -12,6 +12,7 @@
 #include "base/config_release.h"
 #include "base/quoted_switches.h"
 #include "base/text.h"
+#include "hw/efficiency.h"
 #include "hw/kernels/flash_generations.h"
 #include "sim/model/mixer_model.h"
 #include "sim/model/recipes.h"
@@ -27,6 +28,7 @@
 #include "sim/plan/speculation.h"
 #include "sim/plan/support.h"
 #include "sim/serve/overlaid.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {
@@ -343,8 +345,9 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   const CalibratedGpu& gpu = specs.gpu(in.tree("gpu"), d->engine.kernels);
   d->gpu = gpu.spec;
   d->gpu_changed = changes_figures(in.tree("gpu"));
-  d->efficiency = gpu.efficiency;
-  if (d->engine.name == d->engine.kernels) d->efficiency.at_release(d->engine.version);
+  auto efficiency = std::make_shared<Efficiency>(gpu.efficiency);
+  if (d->engine.name == d->engine.kernels) efficiency->at_release(d->engine.version);
+  d->efficiency = std::move(efficiency);
   d->model = specs.model(in.tree("model"));
   ShardingMarks sharding_marks(in.mark_of("parallelism"));
   d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);

@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "base/config_node.h"
+#include "hw/cost.h"
 #include "sim/plan/objectives.h"
-#include "sim/plan/spec_cache.h"
 #include "sim/serve/simulation.h"
 #include "sim/serve/workload.h"
-#include "sim/step/deployment.h"
 
 namespace roofcast {
+
+struct Deployment;
+class SpecCache;
 
 /// Everything a scenario says.
 struct Scenario {

@@ -11,6 +11,7 @@
 #include "sim/plan/planned_spread.h"
 #include "sim/plan/shared_pricer.h"
 #include "sim/plan/truth.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

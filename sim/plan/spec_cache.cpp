@@ -2,13 +2,19 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/config_library.h"
 #include "base/read_file.h"
 #include "hw/changed_gpu.h"
+#include "hw/efficiency.h"
+#include "sim/model/model_spec.h"
+#include "sim/step/engine_spec.h"
 
 namespace roofcast {
 namespace {
@@ -117,33 +123,46 @@ std::uint64_t hash_text(std::string_view text, std::uint64_t state) {
   return state;
 }
 
-template <class Map, class Key, class Read>
-auto& SpecCache::remembered(Map& map, const Key& key, const std::string& name, Read read) {
-  const std::lock_guard lock(mutex_);
-  if (const auto at = map.find(key); at != map.end()) return at->second;
-  if (const auto failed = failures_.find(name); failed != failures_.end()) throw ConfigError(failed->second);
-  try {
-    return map.emplace(key, read()).first->second;
-  } catch (const ConfigError& error) {
-    failures_.emplace(name, error.what());
-    throw;
+struct SpecCache::State {
+  std::mutex mutex;
+  std::map<std::string, std::string> failures;
+  std::map<std::string, ModelSpec> models;
+  std::map<std::pair<std::string, std::string>, CalibratedGpu> gpus;
+  std::map<std::string, EngineSpec> engines;
+  std::map<std::string, std::uint64_t> fingerprints;
+
+  template <class Map, class Key, class Read>
+  auto& remembered(Map& map, const Key& key, const std::string& name, Read read) {
+    const std::lock_guard lock(mutex);
+    if (const auto at = map.find(key); at != map.end()) return at->second;
+    if (const auto failed = failures.find(name); failed != failures.end()) throw ConfigError(failed->second);
+    try {
+      return map.emplace(key, read()).first->second;
+    } catch (const ConfigError& error) {
+      failures.emplace(name, error.what());
+      throw;
+    }
   }
-}
+};
+
+SpecCache::SpecCache() : state_(std::make_unique<State>()) {}
+SpecCache::~SpecCache() = default;
 
 const ModelSpec& SpecCache::model(const ConfigTree& value) {
   const std::string key = key_of("models", value);
-  return remembered(models_, key, key, [&] { return parse_model(resolve_named("models", value)); });
+  return state_->remembered(state_->models, key, key, [&] { return parse_model(resolve_named("models", value)); });
 }
 
 const CalibratedGpu& SpecCache::gpu(const ConfigTree& value, const std::string& kernels) {
   const std::string key = key_of("hardware", value);
-  return remembered(gpus_, std::pair{key, kernels}, key + kernels,
-                    [&] { return load_gpu(with_changed_figures(value, resolve_named("hardware", value)), kernels); });
+  return state_->remembered(state_->gpus, std::pair{key, kernels}, key + kernels, [&] {
+    return load_gpu(with_changed_figures(value, resolve_named("hardware", value)), kernels);
+  });
 }
 
 const EngineSpec& SpecCache::engine(const ConfigTree& value) {
   const std::string key = key_of("engines", value);
-  return remembered(engines_, key, key, [&] {
+  return state_->remembered(state_->engines, key, key, [&] {
     const ConfigTree settings = resolve_named("engines", value);
     EngineSpec engine = parse_engine_spec(ConfigReader(settings, "an engine"));
     engine.settings_id = hash_text(to_yaml(*settings));
@@ -153,13 +172,13 @@ const EngineSpec& SpecCache::engine(const ConfigTree& value) {
 
 std::uint64_t SpecCache::fingerprint(std::string_view kind, const ConfigTree& value) {
   const std::string key = key_of(kind, value);
-  return remembered(fingerprints_, key, "fingerprint " + key, [&] {
+  return state_->remembered(state_->fingerprints, key, "fingerprint " + key, [&] {
     return DocumentHasher().hash(kind.empty() ? *value : *resolve_named(kind, value), hash_text(kind));
   });
 }
 
 std::uint64_t SpecCache::fingerprint(const ConfigTree& scenario) {
-  std::uint64_t state = remembered(fingerprints_, std::string("folders"), "folders", [] {
+  std::uint64_t state = state_->remembered(state_->fingerprints, std::string("folders"), "folders", [] {
     std::uint64_t folders = hash_text("folders");
     for (const char* kind : kWholeFolders) folders = DocumentHasher::folder(fs::path(config_root()) / kind, folders);
     return folders;

@@ -2,23 +2,26 @@
 // Models, GPUs and engines as they were read, shared by many scenarios of one run.
 
 #include <cstdint>
-#include <map>
-#include <mutex>
+#include <memory>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include "base/config_node.h"
-#include "hw/efficiency.h"
-#include "sim/model/model_spec.h"
-#include "sim/step/engine_spec.h"
 
 namespace roofcast {
+
+struct CalibratedGpu;
+struct EngineSpec;
+struct ModelSpec;
 
 /// `value` is what a scenario writes: a name, a file, or a map that overrides parts of what it names. Safe to use
 /// from several threads; references stay good as long as the cache. What cannot be read throws the same ConfigError
 /// every time, without being read again.
 class SpecCache {
  public:
+  SpecCache();
+  ~SpecCache();
+
   const ModelSpec& model(const ConfigTree& value);
   const CalibratedGpu& gpu(const ConfigTree& value, const std::string& kernels);
   const EngineSpec& engine(const ConfigTree& value);
@@ -28,15 +31,9 @@ class SpecCache {
   std::uint64_t fingerprint(const ConfigTree& scenario);
 
  private:
+  struct State;
   std::uint64_t fingerprint(std::string_view kind, const ConfigTree& value);
-  template <class Map, class Key, class Read>
-  auto& remembered(Map& map, const Key& key, const std::string& name, Read read);
-  std::mutex mutex_;
-  std::map<std::string, std::string> failures_;
-  std::map<std::string, ModelSpec> models_;
-  std::map<std::pair<std::string, std::string>, CalibratedGpu> gpus_;
-  std::map<std::string, EngineSpec> engines_;
-  std::map<std::string, std::uint64_t> fingerprints_;
+  std::unique_ptr<State> state_;
 };
 
 /// FNV-1a over the text, from `state` (Fowler, Noll, Vo; constants of the 64-bit variant).

@@ -13,6 +13,7 @@
 #include "sim/plan/acceptance.h"
 #include "sim/plan/launch_limits.h"
 #include "sim/plan/speculation_math.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

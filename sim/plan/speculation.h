@@ -7,10 +7,14 @@
 
 #include "base/config_reader.h"
 #include "sim/serve/speculation.h"
-#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {
+
+struct Deployment;
+struct EngineSpec;
+struct ModelSpec;
+class StepModel;
 
 /// The scenario's `speculation:` block.
 ///   method                   draft_model | eagle | eagle3 | medusa | mtp | ngram | suffix | lookahead | self_draft |

@@ -6,6 +6,7 @@
 #include "sim/plan/front_end_load.h"
 #include "sim/plan/steady_rate.h"
 #include "sim/serve/simulation.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

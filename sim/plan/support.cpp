@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "sim/model/cut_blocks.h"
 #include "sim/plan/rules.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -12,10 +12,13 @@
 #include "base/error_summary.h"
 #include "base/root_sum.h"
 #include "base/text.h"
+#include "hw/rooflines.h"
 #include "sim/plan/kernel_release.h"
 #include "sim/plan/launch_recipe.h"
 #include "sim/plan/planned_spread.h"
 #include "sim/plan/rules.h"
+#include "sim/step/deployment.h"
+#include "sim/step/step_model.h"
 
 namespace roofcast {
 namespace {
@@ -162,8 +165,8 @@ LogSpread power_spread(const Deployment& d) {
 }
 
 bool of_another_vendor(const Deployment& d) {
-  if (d.efficiency.carried_over_from.empty() || d.roofline() != nullptr) return false;
-  const std::string first = split(d.efficiency.carried_over_from, ',').front();  // those of other formats may follow
+  if (d.carried_over_from().empty() || d.roofline() != nullptr) return false;
+  const std::string first = split(d.carried_over_from(), ',').front();  // those of other formats may follow
   const ConfigTree measured = load_named("hardware", first, Mark{"hardware", 0, 0});
   const Architecture from = parse_gpu_spec(ConfigReader(measured, "a GPU")).architecture;
   const auto amd = [](Architecture a) { return traits_of(a).matrix_units == MatrixUnits::kMfma; };

@@ -6,6 +6,7 @@
 
 #include "sim/model/mixer_model.h"
 #include "sim/plan/prices.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 

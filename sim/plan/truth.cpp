@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "sim/plan/acceptance.h"
 #include "sim/plan/planned_spread.h"
+#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {

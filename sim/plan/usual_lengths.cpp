@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/step/deployment.h"
+
 namespace roofcast {
 
 RequestLengths usual_lengths(const Deployment& d, std::optional<int> prompt, std::optional<int> output) {

@@ -4,9 +4,10 @@
 #include <optional>
 
 #include "sim/serve/workload.h"
-#include "sim/step/deployment.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// 1024 tokens of prompt and 128 of output, or as many as the served context or an encoder-decoder has positions for.
 /// One that is given stays as it is. Whisper's prompt is the four tokens that start, name language and task, and say

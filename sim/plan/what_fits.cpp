@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "sim/model/recipes.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

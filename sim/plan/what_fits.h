@@ -1,9 +1,9 @@
 #pragma once
 #include <string>
 
-#include "sim/step/deployment.h"
-
 namespace roofcast {
+
+struct Deployment;
 
 /// "; --tp 2 would fit, so would --weights int4": the smallest change of each kind that makes a deployment fit, empty
 /// when none does.

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "sim/serve/live_request.h"
-#include "sim/step/engine_spec.h"
+#include "sim/step/cache_transfer.h"
 
 namespace roofcast {
 

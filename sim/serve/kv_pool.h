@@ -8,9 +8,10 @@
 #include "sim/serve/kv_tiers.h"
 #include "sim/serve/live_request.h"
 #include "sim/serve/prefix_cache.h"
-#include "sim/step/deployment.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// A prompt finds whole blocks of the engine: 16 tokens in a cache of hashed blocks (vLLM, TensorRT-LLM), one token in
 /// a tree (SGLang, whose block_size is 1). To reuse a prefix,

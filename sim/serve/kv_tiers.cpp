@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/step/deployment.h"
+
 namespace roofcast {
 namespace {
 

@@ -6,9 +6,11 @@
 
 #include "sim/serve/live_request.h"
 #include "sim/serve/prefix_cache.h"
-#include "sim/step/deployment.h"
+#include "sim/step/kv_tier.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// Prefix blocks of one tier, by hash.
 class TierBlocks {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "sim/step/deployment.h"
+
 namespace roofcast {
 
 RankBalance::RankBalance(const Deployment& d, bool continuous)

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "sim/step/deployment.h"
-
 namespace roofcast {
+
+struct Deployment;
 
 /// What a rank could run in the next step.
 struct RankWork {

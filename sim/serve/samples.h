@@ -20,8 +20,7 @@ SampleSpec parse_samples(ConfigReader in);
 
 /// The progress of its sequences.
 struct SampleFamily {
-  int open = 0;     ///< sequences that have not ended
-  int to_fork = 0;  ///< sequences that begin when the prompt is prefilled
+  int open = 0;  ///< sequences that have not ended
   int returned = 1;
   bool streams = true;  ///< the client receives every sequence from its first token on
   double tokens = 0;    ///< tokens of all its sequences

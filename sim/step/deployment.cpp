@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
 #include "hw/kernels/attention_math.h"
 #include "hw/kernels/flash_generations.h"
+#include "hw/rooflines.h"
 #include "sim/model/encoder.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
@@ -46,7 +48,7 @@ constexpr double kPlacesOfASequence = 3;
 /// absorbed decode and, on Blackwell with block scales, of the keys' and values' in 16 bit
 /// (_torch/modules/attention.py, k_b_proj_trans, k_b_proj_trans_dequant).
 Bytes copied_weights(const Deployment& d) {
-  if (!d.efficiency.rules().engine().copies_absorbed_weights || d.engine.compiled) return Bytes(0);
+  if (!d.kernel_rules().engine().copies_absorbed_weights || d.engine.compiled) return Bytes(0);
   const bool dequantized =
       d.gpu.architecture == Architecture::kBlackwell && d.precision.attention_weights == Dtype::kFp8Block;
   double bytes = 0;
@@ -89,7 +91,7 @@ Bytes largest_fused(const Deployment& d) {
       !fuses_all_reduce(group, d.gpu)) {
     return Bytes(0);
   }
-  if (!d.efficiency.rules().engine().fuses_by_own_all_reduce) {
+  if (!d.kernel_rules().engine().fuses_by_own_all_reduce) {
     if (d.sharding.pp > 1) return Bytes(0);
     const double four = d.gpu.architecture == Architecture::kHopper ? 2.0 : 32.0;
     return kMebibyte * (ranks > 4 ? 1.0 : ranks > 2 ? four : 64.0);
@@ -101,12 +103,24 @@ Bytes largest_fused(const Deployment& d) {
       (d.model.hidden <= 4096 || std::any_of(layers.begin(), layers.end(), norms_keys))) {
     return Bytes(0);
   }
-  const auto* own = d.efficiency.find(custom_all_reduce_kernel(), Dtype::kBf16);
+  const auto* own = d.efficiency->find(custom_all_reduce_kernel(), Dtype::kBf16);
   const double limit = (own != nullptr ? own->value : CustomAllReduceParameters{}).size_limit_mb;
   return limit > 0.0 ? Bytes(1e6 * limit) : Bytes(std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
+
+const KernelRules& Deployment::kernel_rules() const { return efficiency->rules(); }
+const std::string& Deployment::carried_over_from() const { return efficiency->carried_over_from; }
+
+const RooflineBackend* Deployment::roofline() const {
+  return engine.rooflines ? &engine.rooflines->on(gpu.architecture) : nullptr;
+}
+
+Machine Deployment::machine() const {
+  return {
+      .gpu = &gpu, .efficiency = efficiency.get(), .fidelity = fidelity, .roofline = roofline(), .aiter = engine.aiter};
+}
 
 AttentionKernel Deployment::attention_kernel() const {
   const std::string& name = engine.attention_kernel;
@@ -119,9 +133,8 @@ AttentionKernel Deployment::attention_kernel() const {
 }
 
 OperatorContext Deployment::operator_context() const {
-  const double decoded =
-      fidelity == Fidelity::kIdeal ? 0.0 : absorbed_queries(gpu, precision.kv_cache, efficiency.rules());
-  const EngineKernels& kernels = efficiency.rules().engine();
+  const double decoded = fidelity == Fidelity::kIdeal ? 0.0 : absorbed_queries(gpu, precision.kv_cache, kernel_rules());
+  const EngineKernels& kernels = kernel_rules().engine();
   const bool blackwell = gpu.architecture == Architecture::kBlackwell;
   OperatorContext c;
   static_cast<OperatorSettings&>(c) = engine;

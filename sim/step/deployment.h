@@ -1,19 +1,29 @@
 #pragma once
 // One replica: a model on GPUs under an engine, with its memory plan.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "hw/efficiency.h"
+#include "hw/cost.h"
+#include "hw/gpu_spec.h"
+#include "hw/kernels/routing.h"
 #include "sim/model/adapters.h"
+#include "sim/model/encoder_spec.h"
 #include "sim/model/memory.h"
-#include "sim/model/operators.h"
+#include "sim/model/model_spec.h"
+#include "sim/model/precision.h"
+#include "sim/model/sharding.h"
 #include "sim/step/engine_spec.h"
 #include "sim/step/price_quote.h"
 
 namespace roofcast {
+
+struct OperatorContext;
+enum class AttentionKernel;
+class KernelRules;
 
 /// Bytes of the fullest GPU.
 struct MemoryPlan {
@@ -45,7 +55,7 @@ struct Deployment {
   ModelSpec model;
   GpuSpec gpu;
   bool gpu_changed = false;  ///< the scenario writes figures over those of the named GPU
-  Efficiency efficiency;
+  std::shared_ptr<const Efficiency> efficiency = nothing_measured();
   EngineSpec engine;
   Sharding sharding;
   Precision precision;
@@ -58,14 +68,12 @@ struct Deployment {
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;
 
+  const KernelRules& kernel_rules() const;  ///< of `efficiency`
+  /// The GPU whose constants it has; empty: they were measured on this one.
+  const std::string& carried_over_from() const;
   /// The shares of the roofline that price the engine's kernels here; null: they are priced one by one.
-  const RooflineBackend* roofline() const {
-    return engine.rooflines ? &engine.rooflines->on(gpu.architecture) : nullptr;
-  }
-  Machine machine() const {
-    return {
-        .gpu = &gpu, .efficiency = &efficiency, .fidelity = fidelity, .roofline = roofline(), .aiter = engine.aiter};
-  }
+  const RooflineBackend* roofline() const;
+  Machine machine() const;
   OperatorContext operator_context() const;
   AttentionKernel attention_kernel() const;  ///< the kernel that the engine's setting names
   Bytes loaded_weights() const {

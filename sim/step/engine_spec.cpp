@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "hw/kernel_rules.h"
 #include "hw/kernels/gemm/gemm_kernel.h"
+#include "hw/rooflines.h"
 
 namespace roofcast {
 namespace {

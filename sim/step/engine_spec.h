@@ -3,35 +3,29 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config_reader.h"
-#include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
-#include "hw/rooflines.h"
-#include "sim/model/operators.h"
+#include "hw/kernel_sets.h"
+#include "sim/model/operator_settings.h"
 #include "sim/model/sharding.h"
+#include "sim/step/cache_transfer.h"
+#include "sim/step/graph_settings.h"
 #include "sim/step/host_costs.h"
 #include "sim/step/kv_tier.h"
 
 namespace roofcast {
+
+struct Rooflines;
 
 /// How an engine sets aside memory for the KV cache.
 enum class MemoryRule {
   kShareOfTotal,  ///< vLLM: fraction x total - weights - activations - reserve
   kShareOfFree,   ///< TensorRT-LLM: fraction x (total - weights - activations - reserve)
   kStaticShare,   ///< SGLang: fraction x (total - reserve) - weights; the default fraction depends on the GPU
-};
-
-/// How CUDA graphs are used in decode.
-struct GraphSettings {
-  bool enabled = true;
-  int max_batch = 512;            ///< sequences; larger decode steps run eagerly
-  int prefill_tokens = 0;         ///< steps with prefill are replayed piece by piece up to this many tokens
-  bool plain_prefill = false;     ///< ... only for text models whose layers all attend to every head's own keys
-  bool dependent_launch = false;  ///< kernels start before those that they wait for have ended
-  std::vector<int> padded_sizes;  ///< batch sizes captured; empty: 1 2 4 and multiples of 8
 };
 
 /// Which attention-DP rank takes a request: the one with the fewest, or each in turn.
@@ -50,13 +44,6 @@ enum class AsyncDrafts {
   kNone,
   kLayers,  ///< those of one extra layer: EAGLE, multi-token prediction
   kAll,
-};
-
-/// When a cache leaves the worker that computes it.
-enum class CacheTransfer {
-  kAfterPrefill,
-  kByChunk,  ///< each chunk of the prompt once it is computed
-  kByLayer,  ///< each layer of a chunk once it is computed
 };
 
 /// Which running sequence is preempted where memory runs out.

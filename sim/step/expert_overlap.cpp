@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/model/feed_forward_model.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

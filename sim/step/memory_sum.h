@@ -3,9 +3,12 @@
 
 #include <string>
 
-#include "sim/step/deployment.h"
+#include "base/units.h"
 
 namespace roofcast {
+
+struct Deployment;
+struct MemoryPlan;
 
 /// "weights 29.3 GB + reserved 0.6 GB + ... = 91.2 GB a GPU, of 85.0 GB": all that takes memory, with the given bytes
 /// of caches and `buffers` beyond the planned activations.

@@ -72,10 +72,14 @@ Dtype weights_of(const Work& work) {
 
 /// Has AITER a kernel of its own for this? Products in 16 bit and in fp8 by tensor are hipBLASLt's either way.
 bool runs_by_aiter(const Work& work) {
-  if (const auto* product = std::get_if<GemmShape>(&work)) return product->weights == Dtype::kFp8Block;
-  return std::holds_alternative<MoeShape>(work) || std::holds_alternative<PrefillWork>(work) ||
-         std::holds_alternative<DecodeWork>(work) || std::holds_alternative<LatentPrefillWork>(work) ||
-         std::holds_alternative<LatentDecodeWork>(work);
+  return std::visit(
+      Overloaded{[](const GemmShape& w) { return w.weights == Dtype::kFp8Block; }, [](const MoeShape&) { return true; },
+                 [](const PrefillWork&) { return true; }, [](const DecodeWork&) { return true; },
+                 [](const LatentPrefillWork&) { return true; }, [](const LatentDecodeWork&) { return true; },
+                 [](const StatePrefillWork&) { return false; }, [](const StateDecodeWork&) { return false; },
+                 [](const ElementwiseWork&) { return false; }, [](const CollectiveWork&) { return false; },
+                 [](const ExchangeShape&) { return false; }, [](const AdapterShape&) { return false; }},
+      work);
 }
 
 /// Without AITER (VLLM_ROCM_USE_AITER, SGLANG_USE_AITER) Triton's kernels run in its place.

@@ -1,6 +1,8 @@
 #include "sim/step/operator_error.h"
 
 #include "hw/collectives.h"
+#include "hw/efficiency.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/decode/decode_kernel.h"
 #include "hw/kernels/elementwise.h"
 #include "hw/kernels/latent/latent_kernel.h"

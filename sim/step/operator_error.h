@@ -1,16 +1,12 @@
 #pragma once
 // What is known about the error of an operator's predicted time.
 
-#include <cstddef>
-
-#include "hw/efficiency.h"
 #include "sim/model/operators.h"
+#include "sim/step/operator_family.h"
 
 namespace roofcast {
 
-/// Operators whose errors are alike.
-enum class OperatorFamily { kGemm, kAttentionPrefill, kAttentionDecode, kExperts, kState, kElementwise, kCollective };
-inline constexpr std::size_t kOperatorFamilies = 7;
+struct FitRecord;
 
 OperatorFamily family_of(const Work& work);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/model/sharding.h"
+
 namespace roofcast {
 namespace {
 

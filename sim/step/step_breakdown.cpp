@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/step/operator_cost.h"
+#include "sim/step/operator_error.h"
 #include "sim/step/step_state.h"
 
 namespace roofcast {
@@ -19,7 +20,7 @@ void add_operator(std::vector<OperatorTime>& lines, const Operator& op, const Co
                         OperatorTime{.name = op.name,
                                      .cost = {.bound = cost.bound},
                                      .family = family_of(op.work),
-                                     .discrepancy = discrepancy_of(op.work, d.efficiency, d.gpu, d.roofline())});
+                                     .discrepancy = discrepancy_of(op.work, *d.efficiency, d.gpu, d.roofline())});
   if (cost.time * count > line->cost.time) line->cost.bound = cost.bound;
   line->count += count;
   line->cost.time += cost.time * count;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/model/mixer_model.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

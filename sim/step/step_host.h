@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/step/deployment.h"
 #include "sim/step/rank_batch.h"
 
 namespace roofcast {

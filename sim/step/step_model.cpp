@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "hw/efficiency.h"
 #include "hw/kernel_rules.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
@@ -33,8 +34,8 @@ Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, do
 /// launch of its own.
 bool runs_flash_attention_2(const Deployment& d) {
   return element_bits(d.precision.kv_cache) > 8 && d.engine.attention_kernel == "flash" &&
-         d.efficiency.rules().engine().flash_attention_2 &&
-         (d.gpu.architecture == Architecture::kAmpere || d.efficiency.ampere_kernels);
+         d.kernel_rules().engine().flash_attention_2 &&
+         (d.gpu.architecture == Architecture::kAmpere || d.efficiency->ampere_kernels);
 }
 
 /// Heads of one GPU whose decode beside prefill is priced by tile_time.

@@ -1,15 +1,19 @@
 #pragma once
 // The time of one engine step from its batch. The only place where operator times are added up.
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "sim/step/deployment.h"
-#include "sim/step/operator_error.h"
+#include "hw/cost.h"
+#include "sim/model/encoder_spec.h"
+#include "sim/step/operator_family.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// New tokens of one sequence in a step, after its cached tokens.
 struct PrefillChunk {

@@ -26,6 +26,7 @@
 #include "sim/plan/search/sweep.h"
 #include "sim/plan/search/sweep_store.h"
 #include "sim/serve/traces.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/plan/random_scenario.h"
 
 namespace roofcast::fuzz {

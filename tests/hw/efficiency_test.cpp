@@ -12,6 +12,7 @@
 #include "hw/carry_over.h"
 #include "hw/collectives.h"
 #include "hw/constants_file.h"
+#include "hw/kernel_rules.h"
 #include "hw/kernels/attention.h"
 #include "hw/kernels/benchmark_loops.h"
 #include "hw/kernels/decode/decode_kernel.h"

@@ -8,6 +8,7 @@
 
 #include "sim/plan/estimate.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 namespace lecture {
 

@@ -5,6 +5,7 @@
 
 #include "lecture.h"
 #include "sim/plan/lectures/rounding.h"
+#include "sim/step/deployment.h"
 
 using namespace lecture;
 

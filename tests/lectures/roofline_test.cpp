@@ -5,6 +5,7 @@
 #include "hw/kernels/latent_attention.h"
 #include "lecture.h"
 #include "sim/plan/lectures/intensity.h"
+#include "sim/step/deployment.h"
 
 using namespace lecture;
 

@@ -1,5 +1,6 @@
 // The public headers alone, as another program uses them.
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -68,7 +69,16 @@ TEST_CASE("library: numbers by key, each in its unit") {
   CHECK(result.flag("memory.fits"));
   CHECK(result.text("precision.weights") == "bf16");
   CHECK_FALSE(result.has("no.such"));
-  CHECK(error_of([&] { (void)result.number("memory.weights"); }) == "memory.weights: no such key in the estimate");
+  CHECK(result.keys("precision") == std::vector<std::string>{"weights", "activations", "kv_cache"});
+  CHECK(result.keys().front() == "kind");
+  CHECK(error_of([&] {
+          (void)result.number("memory.weights");
+        }).find("memory.weights: unknown key of the estimate 'weights'; nearest is 'weight_bytes' (valid: ") == 0);
+  CHECK(error_of([&] {
+          (void)result.number("operators.x.time_us");
+        }).find("operators.x.time_us: 'x' is no position in a list of ") == 0);
+  CHECK(error_of([&] { (void)result.number("model.size"); }) ==
+        "model.size: the estimate has a value there, and nothing in it");
   CHECK(error_of([&] { (void)result.number("model"); }) == "model: is not a number");
   CHECK(error_of([&] { (void)result.time("output_tokens_per_s"); }).find("is not a time") != std::string::npos);
   CHECK(error_of([&] { (void)result.bytes("ttft_ms"); }) == "ttft_ms: is not a number of bytes");
@@ -99,6 +109,13 @@ TEST_CASE("library: errors say where") {
   CHECK(error_of([] { (void)Scenario::from_file("no-such"); }).find("from_file: unknown scenario 'no-such'") == 0);
   CHECK(error_of([] { (void)Scenario::from_plan("no-such"); }).find("from_plan: unknown plan 'no-such'") == 0);
   CHECK(error_of([] { (void)roofcast::estimate(small(), {.batch = 0}); }) == "batch: must be from 1 to 1000000, got 0");
+}
+
+TEST_CASE("library: what the program says beside an answer is a note") {
+  CHECK(roofcast::estimate(small()).notes().empty());
+  const Result idle = roofcast::estimate(small().set("routing.skew", 1));  // of a model without experts
+  REQUIRE(idle.notes().size() == 1);
+  CHECK(idle.notes().front().find("routing changes nothing") == 0);
 }
 
 TEST_CASE("library: a copied scenario keeps its own keys") {

@@ -1,4 +1,5 @@
 #include "reports/launch_command.h"
+#include "sim/step/deployment.h"
 
 #include <doctest/doctest.h>
 

@@ -12,6 +12,7 @@
 #include "base/config_release.h"
 #include "reports/launch_command.h"
 #include "reports/launch_settings.h"
+#include "sim/step/deployment.h"
 #include "tests/base/messages.h"
 
 using namespace roofcast;

@@ -18,6 +18,7 @@
 #include "reports/sweep_report.h"
 #include "sim/plan/measured/comparison.h"
 #include "sim/plan/steady_load.h"
+#include "sim/step/deployment.h"
 #include "tests/base/temporary_folder.h"
 
 using namespace roofcast;

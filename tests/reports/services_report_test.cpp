@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "reports/plan_report.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 using namespace roofcast::reports;

@@ -16,8 +16,8 @@ std::span<const Parameter<Constants>> Constants::fields() {
                                                     "merging partial outputs if the keys were split"}}});
     // Tiles are scheduled longest first, so these constants have nothing to fit.
     for (Parameter<P>& field : all) {
-      field.fixed = field.name == "imbalance" || field.name == "lone_slowdown" || field.name == "window_blocks" ||
-                    field.name == "overlap";
+      field.fixed = field.member == &P::imbalance || field.member == &P::lone_slowdown ||
+                   field.member == &P::window_blocks || field.member == &P::overlap;
     }
     return all;
   }();

@@ -34,7 +34,9 @@ class GroupedModel final : public MixerModel {
             .chosen_tokens = a_.sparse_tokens,
             .norms_keys = a_.qk_norm,
             .captured_prefill = a_.sparse_tokens <= 0,
-            .fused_nvfp4 = true};
+            .fused_nvfp4 = true,
+            .borrows_cache = !a_.owns_cache,
+            .query_group = a_.heads / a_.kv_heads};
   }
   std::optional<CachedHeads> cached_heads() const override {
     return CachedHeads{.heads = a_.heads, .head_dim = a_.head_dim, .value_dim = a_.value_dim, .window = a_.window};

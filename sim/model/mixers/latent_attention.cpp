@@ -32,7 +32,9 @@ class LatentModel final : public MixerModel {
             .chosen_tokens = a_.indexer_top_k,
             .norms_keys = false,
             .captured_prefill = false,
-            .fused_nvfp4 = false};
+            .fused_nvfp4 = false,
+            .borrows_cache = !a_.owns_cache,
+            .query_group = 0};
   }
   std::optional<CachedHeads> cached_heads() const override { return std::nullopt; }
   std::optional<AbsorbedProjection> absorbed() const override {

@@ -46,7 +46,9 @@ class StateModel final : public MixerModel {
             .chosen_tokens = 0,
             .norms_keys = false,
             .captured_prefill = false,
-            .fused_nvfp4 = false};
+            .fused_nvfp4 = false,
+            .borrows_cache = false,
+            .query_group = 0};
   }
   std::optional<CachedHeads> cached_heads() const override { return std::nullopt; }
   std::optional<AbsorbedProjection> absorbed() const override { return std::nullopt; }

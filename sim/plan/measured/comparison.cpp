@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "sim/plan/serving_intervals.h"
 #include "sim/plan/what_fits.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

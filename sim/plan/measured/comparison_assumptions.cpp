@@ -10,6 +10,7 @@
 #include "sim/model/recipes.h"
 #include "sim/plan/measured/comparison.h"
 #include "sim/plan/parallel.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/overloaded.h"
 #include "base/text.h"
 #include "sim/plan/measured/comparison.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

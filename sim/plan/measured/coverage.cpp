@@ -9,6 +9,7 @@
 #include "sim/plan/parallel.h"
 #include "sim/plan/steady_rate.h"
 #include "sim/plan/truth.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

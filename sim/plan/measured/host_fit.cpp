@@ -13,6 +13,7 @@
 #include "base/config_library.h"
 #include "base/random.h"
 #include "sim/plan/parallel.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "sim/plan/measured/comparison.h"
 #include "sim/plan/what_fits.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "sim/plan/measured/local_runs.h"
 #include "sim/plan/what_fits.h"
+#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {

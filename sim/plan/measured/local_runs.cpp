@@ -8,6 +8,7 @@
 
 #include "base/config_library.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

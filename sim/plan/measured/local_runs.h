@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "base/csv.h"
+#include "base/units.h"
 #include "hw/rooflines.h"
-#include "sim/step/deployment.h"
-#include "sim/step/step_model.h"
 
 namespace roofcast {
+
+struct Deployment;
+class StepModel;
 
 /// One speed of one machine: `tokens` prompt tokens at once, or that many tokens one after another from an empty cache.
 struct LocalRun {

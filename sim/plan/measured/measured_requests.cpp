@@ -11,6 +11,7 @@
 #include "base/read_file.h"
 #include "sim/plan/measured/request_settings.h"
 #include "sim/serve/simulation.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "sim/serve/metrics.h"
-#include "sim/step/deployment.h"
 
 namespace roofcast {
+
+struct Deployment;
 
 /// One request of the run. Times from the first arrival; latencies from the request's own.
 struct MeasuredRequest {

@@ -6,6 +6,7 @@
 #include "sim/plan/measured/plausibility.h"
 #include "sim/plan/measured/row_scenario.h"
 #include "sim/plan/rules.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

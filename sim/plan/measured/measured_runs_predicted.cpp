@@ -10,6 +10,7 @@
 #include "sim/plan/shared_pricer.h"
 #include "sim/plan/steady_rate.h"
 #include "sim/plan/truth.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

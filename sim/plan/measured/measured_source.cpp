@@ -4,6 +4,7 @@
 
 #include "base/config_library.h"
 #include "sim/plan/measured/llama_bench.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/plan/parallel.h"
+#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 
 namespace roofcast {

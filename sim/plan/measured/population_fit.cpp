@@ -7,6 +7,7 @@
 #include <Eigen/Dense>
 
 #include "sim/plan/measured/serving_accuracy.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

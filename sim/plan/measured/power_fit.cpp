@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

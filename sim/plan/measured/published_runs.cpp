@@ -6,6 +6,7 @@
 #include "sim/plan/parallel.h"
 #include "sim/plan/scenario.h"
 #include "sim/serve/simulation.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -19,6 +19,7 @@
 #include "sim/plan/rules.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/spec_cache.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {
@@ -119,7 +120,8 @@ std::string gpu_of(const Settings& s, const std::string& asked) {
   if (!told.empty()) return told;
   const std::string file = std::filesystem::path(s.where()).filename().string();
   const std::string named = library_gpu_name(file.substr(0, file.find('_')));
-  if (named.empty()) throw ConfigError("--gpu: missing; neither the run's settings nor its name says which GPU it ran on");
+  if (named.empty())
+    throw ConfigError("--gpu: missing; neither the run's settings nor its name says which GPU it ran on");
   return named;
 }
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "sim/step/deployment.h"
-
 namespace roofcast {
+
+struct Deployment;
 
 struct RequestSettings {
   std::shared_ptr<const Deployment> deployment;

@@ -11,6 +11,7 @@
 #include "base/config_reader.h"
 #include "base/config_release.h"
 #include "base/text.h"
+#include "hw/efficiency.h"
 #include "sim/model/recipes.h"
 #include "sim/model/stored_format.h"
 #include "sim/plan/client.h"
@@ -18,6 +19,7 @@
 #include "sim/plan/measured/submission.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/support.h"
+#include "sim/step/engine_spec.h"
 
 namespace roofcast {
 namespace {

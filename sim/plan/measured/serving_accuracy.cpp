@@ -1,5 +1,6 @@
 #include "sim/plan/measured/serving_accuracy.h"
 #include "sim/plan/parallel.h"
+#include "sim/step/deployment.h"
 
 #include <algorithm>
 #include <array>

@@ -9,6 +9,7 @@
 #include "sim/plan/search/condition.h"
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/serving_intervals.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

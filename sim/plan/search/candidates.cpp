@@ -19,6 +19,7 @@
 #include "sim/plan/search/plan_spec.h"
 #include "sim/plan/search/spares.h"
 #include "sim/plan/support.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {
@@ -378,6 +379,9 @@ bool RoleSpace::allows(const Deployment& d) const {
          among(max_num_batched_tokens, d.engine.max_num_batched_tokens);
 }
 bool RoleSpace::allows_count(int count) const { return among(workers, count); }
+
+int Candidate::gpus() const { return scenario.deployment->sharding.gpus(); }
+int Candidate::prefill_gpus() const { return disaggregated() ? prefill().sharding.gpus() : 0; }
 
 Bill Candidate::bill(const Fleet& fleet) const {
   const FleetSpan span{fleet.replicas, fleet.prefill_replicas};

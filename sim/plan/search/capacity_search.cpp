@@ -18,6 +18,7 @@
 #include "sim/plan/search/spares.h"
 #include "sim/plan/search/tried_loads.h"
 #include "sim/plan/system_spread.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

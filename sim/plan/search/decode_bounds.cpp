@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "sim/plan/search/load_bounds.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

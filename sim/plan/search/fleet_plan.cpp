@@ -10,6 +10,7 @@
 #include "sim/plan/parallel.h"
 #include "sim/plan/search/objective_budget.h"
 #include "sim/plan/search/risk.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

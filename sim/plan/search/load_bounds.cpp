@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sim/plan/search/load_test.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

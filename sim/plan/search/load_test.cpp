@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/plan/search/objective_budget.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

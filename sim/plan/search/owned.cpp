@@ -11,6 +11,7 @@
 #include "hw/gpu_spec.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/search/fleet_plan.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/plan/search/waiting.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -8,6 +8,7 @@
 #include "sim/model/feed_forward_model.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/search/condition.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

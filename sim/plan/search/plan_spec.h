@@ -4,12 +4,15 @@
 #include <limits>
 #include <optional>
 
+#include "sim/model/precision.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/search/load_test.h"
 #include "sim/plan/search/sweep.h"
 
 namespace roofcast {
+
+struct Sharding;
 
 enum class PlanGoal {
   kCost,        ///< the offered load at the fewest USD/h
@@ -114,8 +117,8 @@ struct Candidate {
 
   bool disaggregated() const { return scenario.serving.disaggregation.has_value(); }
   const Deployment& prefill() const { return *scenario.serving.disaggregation->prefill; }
-  int gpus() const { return scenario.deployment->sharding.gpus(); }  ///< of one replica or decode worker
-  int prefill_gpus() const { return disaggregated() ? prefill().sharding.gpus() : 0; }
+  int gpus() const;  ///< of one replica or decode worker
+  int prefill_gpus() const;
   int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
   Bill bill(const Fleet& fleet) const;  ///< by the hour
   Bill bill(std::span<const FleetSpan> spans) const;

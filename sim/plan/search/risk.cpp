@@ -15,6 +15,7 @@
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/spares.h"
 #include "sim/plan/serving_intervals.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

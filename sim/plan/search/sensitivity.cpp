@@ -7,6 +7,7 @@
 
 #include "sim/plan/parallel.h"
 #include "sim/plan/speculation.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

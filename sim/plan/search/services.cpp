@@ -8,6 +8,7 @@
 #include "sim/plan/search/condition.h"
 #include "sim/plan/search/risk.h"
 #include "sim/plan/search/search_memory.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -45,8 +45,8 @@ struct ServiceAnswer {
   std::size_t options = 0;  ///< fleets that were weighed
 };
 
-/// The parts of a service's FleetOption.
-inline constexpr std::size_t kDecodePart = 0, kPrefillPart = 1;
+/// The part of a service's FleetOption that prefills.
+inline constexpr std::size_t kPrefillPart = 1;
 
 /// GPUs of one offer that the joint plan buys.
 struct PoolUse {

@@ -6,6 +6,7 @@
 
 #include "sim/plan/search/sweep.h"
 #include "sim/plan/usual_lengths.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

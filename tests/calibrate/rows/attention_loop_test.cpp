@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "base/config_node.h"
 #include "calibrate/rows/state.h"
+#include "hw/efficiency.h"
 #include "hw/kernels/benchmark_loops.h"
 #include "tests/kernel_constants.h"
 
@@ -96,6 +98,17 @@ TEST_CASE("attention loop: keys and values of the same pages are read once") {
   };
   CHECK(time(Timing::kServed) == doctest::Approx(1000).epsilon(0.01));
   CHECK(time(Timing::kBenchmark) == doctest::Approx(562.5).epsilon(0.01));
+}
+
+TEST_CASE("attention loop: on a part with SMs to spare a row runs the kernel of those that work, as a forecast does") {
+  // 8 KV heads x 8 parts of 128 tokens are 0.24 blocks per SM of 264, too few for XQA, and 0.48 of the 132 measured.
+  const ConfigTree wide = parse_config_text("{name: wide, like: h100-sxm, sm_count: 264}", "wide.yaml");
+  const CalibratedGpu gpu = load_gpu(wide, "trtllm");
+  const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
+  const DecodeShape shape{.batch = 1, .mean_context = 1024, .max_context = 1024};
+  const AttentionHeads heads{.heads = 32, .kv_heads = 8};
+  CHECK(attention_row_time(DecodeRow{timed(Timing::kServed), shape, heads}, machine) ==
+        attention_decode(shape, heads, machine).time);
 }
 
 TEST_CASE("attention loop: what eager loops add is not served") {

@@ -1,4 +1,5 @@
 #include "sim/plan/client.h"
+#include "sim/model/model_spec.h"
 
 #include <doctest/doctest.h>
 

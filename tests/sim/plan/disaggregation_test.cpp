@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

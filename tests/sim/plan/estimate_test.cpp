@@ -9,6 +9,7 @@
 #include "sim/plan/steady_load.h"
 #include "sim/plan/token_bill.h"
 #include "sim/plan/usual_lengths.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

@@ -13,6 +13,7 @@
 #include "base/normal.h"
 #include "base/random.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 #include "tests/base/temporary_folder.h"
 
 using namespace roofcast;

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "sim/plan/estimate.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

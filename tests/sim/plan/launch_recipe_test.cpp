@@ -6,6 +6,7 @@
 #include "base/config_library.h"
 #include "base/config_release.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 #include "tests/base/messages.h"
 
 using namespace roofcast;

@@ -1,4 +1,5 @@
 #include "sim/plan/parallel_hint.h"
+#include "sim/step/deployment.h"
 
 #include <doctest/doctest.h>
 

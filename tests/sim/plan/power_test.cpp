@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/plan/system_spread.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -14,6 +14,7 @@
 #include "sim/plan/scenario.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/simulation.h"
+#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 
 using namespace roofcast;

@@ -10,6 +10,7 @@
 #include "sim/plan/estimate.h"
 #include "sim/plan/metrics_list.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::testing {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "sim/plan/intervals.h"
 #include "sim/plan/metrics_list.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

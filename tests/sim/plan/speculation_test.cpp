@@ -14,6 +14,7 @@
 #include "sim/plan/estimate.h"
 #include "sim/plan/scenario.h"
 #include "sim/plan/speculation_math.h"
+#include "sim/step/deployment.h"
 #include "tests/measured_data.h"
 
 using namespace roofcast;

@@ -1,4 +1,5 @@
 #include "sim/plan/support.h"
+#include "sim/model/model_spec.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -7,6 +7,7 @@
 #include "base/config_library.h"
 #include "sim/plan/planned_spread.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 namespace roofcast {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/config_node.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/step/deployment.h"
 #include "tests/scenarios.h"
 #include "tests/sim/serve/continuous_reference.h"
 

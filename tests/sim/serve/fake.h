@@ -8,6 +8,7 @@
 
 #include "sim/serve/live_request.h"
 #include "sim/serve/simulation.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::fake {
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/config_node.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

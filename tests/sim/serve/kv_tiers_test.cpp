@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/serve/kv_account.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

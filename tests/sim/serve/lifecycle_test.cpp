@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "base/config_node.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

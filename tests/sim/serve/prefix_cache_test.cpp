@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/serve/kv_pool.h"
+#include "sim/step/deployment.h"
 #include "tests/measured_data.h"
 #include "tests/sim/serve/fake.h"
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/serve/sessions.h"
+#include "sim/step/deployment.h"
 #include "tests/scenarios.h"
 #include "tests/sim/serve/fake.h"
 

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

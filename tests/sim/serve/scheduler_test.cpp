@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

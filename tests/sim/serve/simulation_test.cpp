@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
 using namespace roofcast;

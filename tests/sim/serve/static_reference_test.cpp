@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/step/deployment.h"
 #include "tests/scenarios.h"
 #include "tests/sim/serve/fake.h"
 

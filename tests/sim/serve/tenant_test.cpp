@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/step/deployment.h"
 #include "tests/base/messages.h"
 #include "tests/sim/serve/fake.h"
 

@@ -1,4 +1,6 @@
 #include "sim/step/deployment.h"
+#include "hw/efficiency.h"
+#include "sim/model/operators.h"
 
 #include <array>
 #include <cmath>
@@ -43,7 +45,7 @@ TEST_CASE("TensorRT-LLM holds latent attention's up-projections again and the em
   d.sharding.tp = 4;
   const auto copied = [&](const std::string& gpu) {
     const CalibratedGpu loaded = load_gpu(load_named("hardware", gpu, {}), d.engine.kernels);
-    d.gpu = loaded.spec, d.efficiency = loaded.efficiency;
+    d.gpu = loaded.spec, d.efficiency = std::make_shared<const Efficiency>(loaded.efficiency);
     return (plan_memory(d).weights - weight_bytes(d.model, d.precision, d.sharding)).base();
   };
   // Embedding: 129 280 x 7 168 x 2 B, of which a rank's share is a quarter: 1 390 018 560 B.
@@ -224,7 +226,9 @@ TEST_CASE("which all-reduces norm, too, is the engine's choice by GPU, ranks and
   // a limit of 0 is none
   auto d = shipped::deploy("llama-3.1-70b", "h200-sxm", "trtllm");
   d->sharding.tp = 8;
-  d->efficiency.put(custom_all_reduce_kernel(), Dtype::kBf16, {.value = {.size_limit_mb = 0.0}, .record = {}});
+  auto efficiency = std::make_shared<Efficiency>(*d->efficiency);
+  efficiency->put(custom_all_reduce_kernel(), Dtype::kBf16, {.value = {.size_limit_mb = 0.0}, .record = {}});
+  d->efficiency = std::move(efficiency);
   CHECK(d->operator_context().fused_all_reduce > Bytes(1e12));
 }
 

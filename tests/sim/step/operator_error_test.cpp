@@ -1,4 +1,5 @@
 #include "sim/step/operator_error.h"
+#include "hw/efficiency.h"
 
 #include <doctest/doctest.h>
 

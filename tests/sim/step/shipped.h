@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/config_library.h"
+#include "hw/efficiency.h"
 #include "sim/step/deployment.h"
 
 namespace roofcast::shipped {
@@ -17,7 +18,7 @@ inline std::shared_ptr<Deployment> deploy(const std::string& model, const std::s
   d->engine = parse_engine_spec(ConfigReader(load_named("engines", engine, {}), "an engine"));
   CalibratedGpu loaded = load_gpu(load_named("hardware", gpu, {}), d->engine.kernels);
   d->gpu = loaded.spec;
-  d->efficiency = loaded.efficiency;
+  d->efficiency = std::make_shared<const Efficiency>(loaded.efficiency);
   d->model = parse_model(load_named("models", model, {}));
   d->precision = d->model.precision;
   d->sharding.tp = tp;

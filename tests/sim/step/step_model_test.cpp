@@ -1,4 +1,6 @@
 #include "sim/step/step_model.h"
+#include "hw/collectives.h"
+#include "hw/efficiency.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sim/step/deployment.h"
 #include "tests/base/messages.h"
 #include "tests/sim/plan/measured/rows.h"
 

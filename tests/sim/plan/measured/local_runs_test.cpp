@@ -1,4 +1,5 @@
 #include "sim/plan/measured/local_runs.h"
+#include "sim/step/deployment.h"
 
 #include <doctest/doctest.h>
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "sim/plan/measured/request_settings.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

@@ -10,6 +10,7 @@
 #include "hw/kernels/gemm/gemm_kernel.h"
 #include "sim/plan/measured/serving_accuracy.h"
 #include "sim/plan/parallel.h"
+#include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 #include "tests/measured_data.h"
 #include "tests/sim/plan/measured/rows.h"

@@ -8,6 +8,7 @@
 #include "base/config_library.h"
 #include "sim/plan/measured/left_out.h"
 #include "sim/plan/parallel.h"
+#include "sim/step/deployment.h"
 #include "tests/base/messages.h"
 #include "tests/sim/plan/measured/rows.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/config_library.h"
 #include "base/config_release.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/plan/measured/rows.h"
 
 using namespace roofcast;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "sim/plan/measured/row_scenario.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

@@ -10,6 +10,7 @@
 
 #include "sim/plan/search/load_bounds.h"
 #include "sim/plan/search/sensitivity.h"
+#include "sim/step/deployment.h"
 #include "tests/sim/serve/temporary_file.h"
 
 using namespace roofcast;

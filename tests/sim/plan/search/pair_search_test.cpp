@@ -6,6 +6,7 @@
 
 #include "sim/plan/search/sensitivity.h"
 #include "sim/plan/search/waiting.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

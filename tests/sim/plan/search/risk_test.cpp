@@ -15,6 +15,7 @@
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/spares.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 

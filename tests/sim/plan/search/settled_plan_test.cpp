@@ -10,6 +10,7 @@
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/risk.h"
 #include "sim/plan/search/services.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 
