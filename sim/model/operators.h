@@ -1,7 +1,7 @@
 #pragma once
-// The operators of one engine step on one GPU. What depends on the number of tokens alone (GEMMs,
-// experts, norms, collectives) is apart from what depends on contexts (attention), for a step's
-// prefill chunks and decode tokens share the former.
+// The operators of one engine step on one GPU. Those that depend only on the number of tokens (GEMMs, experts, norms,
+// collectives) are separate from those that depend on the context (attention), because prefill chunks and decode tokens
+// of a step share the former.
 
 #include <string>
 #include <variant>
@@ -23,7 +23,7 @@ namespace roofcast {
 
 struct ElementwiseWork {
   Bytes bytes{};
-  Flops indexing{};  ///< time of finding single values in memory, as operations in fp32; not counted as the model's
+  Flops indexing{};  ///< time for indexed memory access, as fp32 operations; not counted as model FLOPs
   double launches = 1;
   double chain = 0;  ///< as in hw/kernels/elementwise.h
 };
@@ -56,8 +56,8 @@ struct CollectiveWork {
   Collective kind;
   Bytes bytes;
   int gpus;
-  bool library = false;  ///< an all-reduce by NCCL at every size, not by the engine's own kernel
-  bool norms = false;    ///< an all-reduce whose kernel adds the residual and norms, too
+  bool library = false;  ///< all-reduce always by NCCL, not by the engine's kernel
+  bool norms = false;    ///< all-reduce kernel that also adds the residual and normalizes
   int stages = 1;        ///< a send: pipeline stages, each of `gpus`
 };
 
@@ -73,62 +73,63 @@ struct Operator {
   Stage stage = Stage::kOutside;
 };
 
-/// How attention-DP ranks bring their tokens to the experts and back.
+/// How attention-DP ranks dispatch tokens to the experts and combine the results.
 enum class ExpertExchange {
   kAllGather,  ///< every rank sees every token, then reduce-scatter (vLLM's and TensorRT-LLM's default)
-  kAllToAll,   ///< a token goes to the ranks of its experts alone (DeepEP)
+  kAllToAll,   ///< a token is sent only to the ranks of its experts (DeepEP)
 };
 
-/// Settings of an engine that its operators see: EngineSpec has them, and so does OperatorContext.
+/// Engine settings that affect the operators; base of EngineSpec and OperatorContext.
 struct OperatorSettings {
-  AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
-  bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every choice twice more
-  /// The kernel asked for of dense products in block fp8 on Blackwell; null: the one that the rules name.
+  AskedExperts moe_kernel = AskedExperts::kDefault;  ///< the experts' kernel, if set explicitly
+  bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every token-expert pair twice more
+  /// The kernel for dense products in block fp8 on Blackwell, if set explicitly; null: chosen by the rules.
   const MatmulKernel* block_products = nullptr;
-  int rows_quantized_at_once = 0;  ///< before a product in block fp8 on Blackwell; 0: all
-  /// Query heads of a KV head for which a decode kernel reads the cache once. 0: any number; 1: none. Others are
-  /// decoded head by head.
+  int rows_quantized_at_once = 0;  ///< rows per quantization call before a block fp8 product on Blackwell; 0: all
+  /// Up to this many query heads per KV head, a decode kernel reads the cache once for all of them. 0: any number; 1:
+  /// none. With more, each query head reads the cache separately.
   int shared_query_heads = 0;
-  bool fp8_latent_prompts = false;     ///< prompts multiply in fp8 over an fp8 cache of latents (SGLang)
-  bool own_all_reduce = true;          ///< small all-reduces inside a node by the engine's kernel; false: all by NCCL
-  bool compiled_quantization = false;  ///< norms and activations write 8 bit where scales are known, attention does not
-  bool fused_elementwise = true;   ///< a norm, a rotation, an activation are a kernel each; false: PyTorch's several
-  bool merged_projections = true;  ///< queries, keys and values are one product, and so are gate and up
-  bool copied_cache = false;       ///< every step copies the keys and values of a layer to longer tensors (torch.cat)
+  bool fp8_latent_prompts = false;  ///< prefill computes in fp8 over an fp8 latent cache (SGLang)
+  bool own_all_reduce = true;       ///< small all-reduces within a node use the engine's kernel; false: NCCL
+  bool compiled_quantization =
+      false;                       ///< norms and activations write 8 bit where scales are static; attention does not
+  bool fused_elementwise = true;   ///< each norm, rotary embedding, activation is one kernel; false: several
+  bool merged_projections = true;  ///< q, k and v are one product, as are gate and up
+  bool copied_cache = false;       ///< every step copies the keys and values to longer tensors (torch.cat)
   ExpertExchange expert_exchange = ExpertExchange::kAllGather;
 };
 
-/// Everything the operators of a step depend on beside the batch.
+/// Everything that the operators of a step depend on besides the batch.
 struct OperatorContext : OperatorSettings {
   const ModelSpec* model = nullptr;
   Precision precision;
   Sharding sharding;
   Routing routing;
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
-  bool exchange_by_mode = true;         ///< an all-to-all by DeepEP: normal where a step has prompts, else low latency
-  bool rotary_in_attention = false;     ///< attention rotates queries and keys itself (TensorRT-LLM)
-  bool attention_writes_nvfp4 = false;  ///< attention writes nvfp4 for an output projection in it
-  Bytes fused_all_reduce{};             ///< messages up to so many bytes are reduced and normed in one kernel
+  bool exchange_by_mode = true;         ///< DeepEP: normal mode if a step has prompts, else low latency
+  bool rotary_in_attention = false;     ///< the attention kernel applies rotary embedding (TensorRT-LLM)
+  bool attention_writes_nvfp4 = false;  ///< attention writes nvfp4 if the output projection reads it
+  Bytes fused_all_reduce{};             ///< messages up to this size use one kernel for all-reduce and norm
   bool sorts_logits = false;            ///< top-p sampling sorts the logits of every row
-  bool flash_mla = false;               ///< FlashMLA's kernels attend to what an indexer chose
-  Dtype indexer_format = Dtype::kFp8;   ///< of an indexer's scores; its keys are cached in fp8 all the same
-  bool staged = false;                  ///< calls are told apart by their stage
-  double decoded_tokens = 0;            ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
+  bool flash_mla = false;               ///< sparse attention after an indexer uses FlashMLA
+  Dtype indexer_format = Dtype::kFp8;   ///< format of an indexer's scores; its keys are always cached in fp8
+  bool staged = false;                  ///< calls are kept separate by stage
+  double decoded_tokens = 0;            ///< prefill chunks of up to this many tokens run as latent decode (vLLM)
 };
 
-/// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one
-/// attention-DP rank). A pipeline's layers all appear: the pass goes through every stage.
-/// `group_tokens` are those of all attention-DP ranks together, which share the experts; 0: every rank has as many.
-/// `prompts`: some of them are of prompts.
+/// Operators that depend only on the number of tokens: `tokens` rows pass the embedding and all layers on one GPU (of
+/// one attention-DP rank). All layers of a pipeline are included, because the pass goes through every stage.
+/// `group_tokens` are the tokens of all attention-DP ranks, which share the experts; 0: every rank has the same number.
+/// `prompts`: some of them belong to prompts.
 std::vector<Operator> token_operators(const OperatorContext& context, double tokens, double group_tokens = 0,
                                       bool prompts = false);
 /// Final norm, LM head and sampling of `rows` rows.
 std::vector<Operator> head_operators(const OperatorContext& context, double rows);
 
-/// Attention and state mixers over `shape`, every layer kind.
+/// Attention and state mixers of every kind of layer over `shape`.
 std::vector<Operator> prefill_mixing(const OperatorContext& context, const PrefillShape& shape);
 std::vector<Operator> decode_mixing(const OperatorContext& context, const DecodeShape& shape);
-/// Writes the keys and values that every layer keeps of `tokens` of an encoder's output.
+/// Writes the cross-attention keys and values of all layers for `tokens` tokens of an encoder's output.
 std::vector<Operator> encoded_operators(const OperatorContext& context, double tokens);
 
 }  // namespace roofcast

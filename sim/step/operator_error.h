@@ -1,5 +1,5 @@
 #pragma once
-// What is known about the error of an operator's predicted time.
+// Errors of predicted operator times.
 
 #include <cstddef>
 
@@ -8,17 +8,17 @@
 
 namespace roofcast {
 
-/// Operators whose errors are alike.
+/// Operators with similar errors.
 enum class OperatorFamily { kGemm, kAttentionPrefill, kAttentionDecode, kExperts, kState, kElementwise, kCollective };
 inline constexpr std::size_t kOperatorFamilies = 7;
 
 OperatorFamily family_of(const Work& work);
 
-/// The fit behind this operator; null where the GPU has none and priors are used.
+/// The fit behind this operator; null if the GPU has none and priors are used.
 const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu);
 
-/// Relative standard deviation: the fit's discrepancy on shapes left out, or on shapes of another kernel; 0.3 without a
-/// fit.
+/// Relative standard deviation of the predicted time: the residual of the fit on shapes left out, or on shapes of
+/// another kernel; 0.3 without a fit.
 double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu,
                       const RooflineBackend* roofline = nullptr);
 
