@@ -28,8 +28,8 @@ struct Objective {
 std::vector<Objective> parse_objectives(ConfigReader in);
 /// Objectives of the individual kinds of clients.
 std::vector<Objective> objectives_of_clients(const WorkloadSpec& workload);
-/// Throws ConfigError for a limit on their gaps between tokens (itl): these are not kept by kind, so a plan cannot
-/// judge them. In a simulation the limit is one of single requests, on TPOT.
+/// Throws ConfigError for ITL objectives of a kind of client: gaps are not recorded by kind, so a plan cannot judge
+/// them. (In a simulation such a limit applies to TPOT of single requests.)
 void refuse_gaps_of_clients(const WorkloadSpec& workload);
 
 /// The samples of the metric that the objective limits.

@@ -26,7 +26,7 @@ struct PriceOffer {
 
 /// Every shipped offer, read once.
 std::span<const PriceOffer> price_offers();
-/// The default price of electricity (configs/prices/us-electricity.yaml).
+/// The default price of electricity in USD/kWh (configs/prices/us-electricity.yaml).
 double usual_usd_per_kwh();
 
 /// The `price` of a scenario: a tier, `{tier, provider}`, or an owned machine `{tier: owned, usd_per_gpu, years,
