@@ -94,7 +94,7 @@ std::vector<reports::Chart> measurement_charts(const calibrate::RecordFile& file
     if (r.point.op != "gemm" || r.point.number("n") != 28672) return std::nullopt;
     return Curve{r.point.dtype, static_cast<double>(r.point.number("m")), r.flops / seconds_of(r) / 1e12};
   }));
-  reports::Chart decode{.id = "decode-attention", .title = "Decode attention: bytes a second by context"};
+  reports::Chart decode{.id = "decode-attention", .title = "Decode attention: bytes per second by context"};
   decode.x = {.title = "context, tokens", .log = true};
   decode.y = {.title = "TB/s"};
   charts.push_back(chart_of(file, std::move(decode), [](const calibrate::Record& r) -> std::optional<Curve> {

@@ -134,7 +134,8 @@ int run_calibrate_host(std::span<const std::string> arguments) {
       "bench", po::value<std::vector<std::string>>()->composing(),
       "FILE: of a load generator, as `compare --bench` takes it; repeatable")(
       "rounds", po::value<std::string>()->default_value("4"), "N: times to simulate the runs again, with --data")(
-      "evaluations", po::value<std::string>()->default_value("160"), "N: most evaluations of the loss, with --bench");
+      "evaluations", po::value<std::string>()->default_value("160"),
+      "N: maximum evaluations of the loss, with --bench");
   options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {

@@ -152,7 +152,7 @@ void print_summary(const calibrate::MeasureSummary& s, const std::string& path) 
 int run_calibrate_measure(std::span<const std::string> arguments) {
   Options options(
       "roofcast calibrate measure [--out FILE.jsonl] [--budget 3min] [--resume] [--only OP,...]",
-      "Runs microkernels on a CUDA GPU and appends one JSON line per point, the most telling points first.\n"
+      "Runs microkernels on a CUDA GPU and appends one JSON line per point, the most informative points first.\n"
       "Every result is compared with a CPU reference before it is timed. Ctrl-C keeps what is there.\n"
       "Operators: " +
           fmt::format("{}", fmt::join(calibrate::grid_operators(), " ")));

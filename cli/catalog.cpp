@@ -72,7 +72,7 @@ int catalog(std::span<const std::string> arguments, const char* command, const c
 
 int run_models(std::span<const std::string> arguments) {
   return catalog(
-      arguments, "models", "models", "The models that names stand for: parameters, weight and cache bytes, layers.",
+      arguments, "models", "models", "The shipped models: parameters, weight and cache bytes, layers.",
       [](const ConfigTree& tree, const std::string& format) {
         return reports::model_report(parse_model(tree), format);
       },
@@ -120,7 +120,8 @@ int run_engines(std::span<const std::string> arguments) {
 
 int run_recipes(std::span<const std::string> arguments) {
   return catalog(
-      arguments, "recipes", "recipes", "Launch recipes: who starts engines how, rule by rule with sources.",
+      arguments, "recipes", "recipes",
+      "Launch recipes: settings with which engines are launched, rule by rule with sources.",
       [](const ConfigTree& tree, const std::string& format) {
         (void)parse_launch_recipe(tree);
         return spec_text("recipes", tree, format);

@@ -33,7 +33,7 @@ struct Figure {
 constexpr std::array<Figure, 23> kFigures{{
     {"architecture", "architecture", Needed::kAlways, "hopper", "what the matrix units are programmed by"},
     {"sms", "sm_count", Needed::kByKernels, "132", "SMs, compute units or cores"},
-    {"memory", "memory_capacity", Needed::kAlways, "94 GB", "as the driver shows it, not as the box says"},
+    {"memory", "memory_capacity", Needed::kAlways, "94 GB", "as the driver reports it, not as advertised"},
     {"bandwidth", "memory_bandwidth", Needed::kAlways, "3.9 TB/s", "of the memory"},
     {"l2", "l2_cache", Needed::kByKernels, "50 MiB", "the last cache before the memory"},
     {"shared-memory", "shared_memory_per_sm", Needed::kByKernels, "228 KiB", "of an SM"},

@@ -60,7 +60,7 @@ int run_import(std::span<const std::string> arguments) {
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("run", po::value<std::string>(), "N: which run, where the file has several")(
-      "window", po::value<std::string>(), "TIME: that a /metrics page covers, such as '10 min'");
+      "window", po::value<std::string>(), "TIME: time that a /metrics page covers, such as '10 min'");
   options.positional("file", 1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("file")) throw ConfigError("import: which file? a config.json, or what a load generator wrote");

@@ -160,9 +160,9 @@ int run_sweep_command(std::span<const std::string> arguments) {
   add("store", po::value<std::string>(),
       "FILE.sqlite: finished points, so that a second run continues (default: the sweep's name, in this folder; "
       ":memory: keeps none)");
-  add("shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, into a store of its own");
+  add("shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, with its own store");
   add("merge", po::value<std::vector<std::string>>()->multitoken(),
-      "STORE...: first takes over the points of these shards' stores");
+      "STORE...: first copies the points of these shards' stores");
   add("yes", "run a grid of more than a million points");
   options.positional("sweep", 1);
   if (!options.parse(arguments)) return kDone;

@@ -140,7 +140,7 @@ void set_request(const Query& query, Setup& setup) {
   if (model.encoder_only)
     throw ConfigError(
         fmt::format("model: {} is an encoder, and answers here come token by token; 'roofcast simulate' "
-                    "plays a load of one output token each",
+                    "simulates requests of one output token each",
                     model.name));
   r.batch = integer_of(query, "batch", r.batch, 1, kMostBatch);
   r.prompt_tokens = integer_of(query, "prompt_tokens", r.prompt_tokens, 1, kMostTokens);
@@ -174,8 +174,7 @@ const std::vector<QueryKey>& setup_keys() {
       keys.push_back({name, listed ? fmt::format("one of /api/v1/{}s", name) : flag.help});
     }
     for (const QueryKey& key :
-         {QueryKey{"fidelity", "calibrated | ideal (calibrated)"},
-          QueryKey{"batch", "sequences at a time on one replica (1)"},
+         {QueryKey{"fidelity", "calibrated | ideal (calibrated)"}, QueryKey{"batch", "sequences per replica (1)"},
           QueryKey{"prompt_tokens", "tokens of each prompt (1024)"},
           QueryKey{"output_tokens", "tokens of each output (128)"},
           QueryKey{"context", "tokens in the cache at the decode step (prompt + half of the output)"},

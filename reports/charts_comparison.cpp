@@ -56,13 +56,13 @@ void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& 
            {.id = "compare-ttft",
             .title = "Time to first token",
             .x = {.title = "TTFT, ms"},
-            .caption = "Of simulations the median and the 99th percentile; an estimate has one value."},
+            .caption = "Simulations: the median and the 99th percentile; an estimate has one value."},
            {{"TTFT", kTtft}, {"TTFT, p99", ResultKey("p99_ttft_ms")}}, out);
   add_bars(results,
            {.id = "compare-tpot",
             .title = "Time per output token",
             .x = {.title = "TPOT, ms"},
-            .caption = "Of simulations the median and the 99th percentile; an estimate has one value."},
+            .caption = "Simulations: the median and the 99th percentile; an estimate has one value."},
            {{"TPOT", kTpot}, {"TPOT, p99", ResultKey("p99_tpot_ms")}}, out);
   add_bars(results,
            {.id = "compare-throughput",

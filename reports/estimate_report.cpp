@@ -74,12 +74,12 @@ Json speculation_json(const SpeculationEstimate& s) {
 
 std::string speculation_line(const SpeculationEstimate& s) {
   if (s.method == SpeculationSpec::Method::kDiffusion)
-    return fmt::format("diffusion, blocks of {}: {:.2f} tokens a pass of {} for {}: {:.2f}x", s.drafts + 1,
+    return fmt::format("diffusion, blocks of {}: {:.2f} tokens per pass of {} for {}: {:.2f}x", s.drafts + 1,
                        s.tokens_per_step, human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup);
   const std::string best = s.best_drafts == 0 ? "without it decoding is faster"
                                               : fmt::format("best k {}: {:.2f}x", s.best_drafts, s.best_speedup);
   return fmt::format(
-      "{}, k {}, acceptance {}: {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for "
+      "{}, k {}, acceptance {}: {:.2f} tokens per step (k a + 1 = {:.2f}), drafts {} + verify {} for "
       "{}: {:.2f}x ({:.2f}x to {:.2f}x, 90 %, by acceptance); {}",
       name_of(s.method), s.drafts, acceptance_words(s.method, s.acceptance), s.tokens_per_step, s.tokens_bound,
       human_time(s.draft_time.base()), human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup,
@@ -209,7 +209,7 @@ std::string steady_line(const SteadyLoad& steady) {
 
 std::string balance_line(const ExpertBalance& b, const Sharding& s) {
   const std::string fullest =
-      fmt::format("the fullest of {} GPUs gets {:.2f} x the mean in a decode step", s.ep, b.placed);
+      fmt::format("the most loaded of {} GPUs gets {:.2f} x the mean in a decode step", s.ep, b.placed);
   if (s.expert_copies() == 0) return fullest;
   return fmt::format("{}, {:.2f} x without the {} redundant experts", fullest, b.as_drawn, s.expert_copies());
 }

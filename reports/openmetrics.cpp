@@ -164,7 +164,7 @@ std::string openmetrics_text(const ServingMetrics& m, const std::string& model_n
   w.histogram("request_queue_time_seconds", "Waiting before the first chunk.", m.queue_ms, kRequest, history.queue());
   if (m.drafted_tokens > 0) {
     w.counter("spec_decode_num_draft_tokens", "Tokens drafted.", w.total(m.drafted_tokens));
-    w.counter("spec_decode_num_accepted_tokens", "Drafted tokens that were kept.", w.total(m.accepted_tokens));
+    w.counter("spec_decode_num_accepted_tokens", "Drafted tokens that were accepted.", w.total(m.accepted_tokens));
   }
   return std::move(w).text();
 }

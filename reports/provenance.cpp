@@ -28,7 +28,7 @@ Origin origin_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return {};
   if (const RooflineBackend* roofline = roofline_of(d); roofline != nullptr) {
     if (roofline->by_hand)
-      return {Standing::kDatasheet, fmt::format("shares of the roofline chosen by hand after {}", roofline->source)};
+      return {Standing::kDatasheet, fmt::format("roofline efficiencies chosen by hand after {}", roofline->source)};
     if (!roofline->source.empty()) return {Standing::kMeasured, roofline->source};
     return {Standing::kDatasheet,
             fmt::format("nothing is measured: {:.0f} % of the datasheet's roofline", 100 * roofline->wide[0].memory)};

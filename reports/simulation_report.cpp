@@ -298,7 +298,7 @@ void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& jso
                         waste_text(m)));
   if (s.deployment->engine.kv_offload > Bytes(0)) {
     lines.add("host memory",
-              fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out per GPU",
+              fmt::format("{:.1f} % of prompt tokens loaded back, {:.2f} GB in and {:.2f} GB out per GPU",
                           100 * json["kv_offload"]["hit_rate"].get<double>(), m.offload_loaded_bytes / 1e9,
                           m.offload_stored_bytes / 1e9));
   }
@@ -315,7 +315,7 @@ void add_tier_line(const ServingMetrics& m, const Scenario& s, const Json& json,
 
 void add_sample_line(const ServingMetrics& m, Lines& lines) {
   if (m.sample_tokens <= 0) return;
-  lines.add("samples", fmt::format("{} tokens generated side by side, {:.1f} % of them not returned",
+  lines.add("samples", fmt::format("{} tokens generated in parallel, {:.1f} % of them not returned",
                                    human_count(m.sample_tokens), 100 * m.dropped_sample_tokens / m.sample_tokens));
 }
 

@@ -89,7 +89,7 @@ AdapterSpec parse_adapters(ConfigReader in, const ModelSpec& model) {
     in.fail("slot_rank", fmt::format("a slot of rank {} has no room for an adapter of rank {}", a.slot_rank, a.rank));
   a.in_host = static_cast<int>(in.integer("host", a.count, {1, kMost}));
   if (a.in_host < std::min(a.slots, a.count))
-    in.fail("host", fmt::format("engines keep the adapters of all {} slots in host memory, too; 'host' is {}",
+    in.fail("host", fmt::format("engines keep the adapters of all {} slots in host memory as well; 'host' is {}",
                                 std::min(a.slots, a.count), a.in_host));
   a.disk = in.bandwidth("disk_bandwidth", a.disk);
   if (auto popularity = in.optional_child("popularity")) read_popularity(std::move(*popularity), a);

@@ -157,7 +157,7 @@ std::string read_sounds(EncoderPart& in, EncoderSpec& e) {
     e.projector_width = e.output;
     return "";
   }
-  return fmt::format("hears by '{}', whose tokens per second are not known", e.name);
+  return fmt::format("has the audio encoder '{}', whose tokens per second are not known", e.name);
 }
 
 bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e.heads >= 1 && e.head_dim >= 1; }
@@ -165,7 +165,7 @@ bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e
 /// Why squares make no tokens, where the rule cuts pictures into them; else empty.
 std::string unknown_square(const EncoderSpec& e) {
   using Rule = EncoderSpec::Rule;
-  if (e.patch < 1 || e.merge < 1) return "has a vision_config whose patches have no side";
+  if (e.patch < 1 || e.merge < 1) return "has a vision_config without a patch size";
   const bool cuts = e.rule != Rule::kNative && e.rule != Rule::kPadded && e.rule != Rule::kFilled;
   if (!cuts || e.image_size >= e.patch * e.merge) return "";
   if (e.image_size <= 0) return "has a vision_config without image_size";
@@ -185,10 +185,10 @@ Encoders read_encoders(HfConfig& in, double hidden) {
     e.projectors = 0;  // the decoder attends to what leaves it
     if (!complete(e)) in.fail("encoder_layers", "an encoder without layers, width or heads");
     out.sounds = e;
-    out.no_pictures = "hears, and sees no images";
+    out.no_pictures = "accepts audio but no images";
     return out;
   }
-  out.no_pictures = in.model_type() == "phi4mm" ? "sees by crops of a picture, whose tokens are not known"
+  out.no_pictures = in.model_type() == "phi4mm" ? "encodes crops of an image, whose tokens are not known"
                                                 : "has no image encoder (no vision_config)";
   out.no_sounds = "has no audio encoder (no audio_config)";
   const ConfigTree towers = part_with_towers(in.outer().whole());

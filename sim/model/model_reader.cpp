@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 11> kOtherModels{
 void refuse_picture_layers(HfConfig& in) {
   if (in.is_list({"cross_attention_layers"}) && in.model_type().starts_with("mllama"))
     in.fail("cross_attention_layers",
-            fmt::format("{} of the layers of '{}' attend to pictures alone; such layers are not modelled",
+            fmt::format("{} of the layers of '{}' attend only to images; such layers are not modelled",
                         in.numbers({"cross_attention_layers"}).size(), in.model_type()));
 }
 
@@ -180,7 +180,8 @@ void check_layers(const ModelSpec& model, const HfConfig& in) {
     model_of(kind.feed_forward)->check(in);
     for (const WeightMatrix& m : layer_weights(model, kind, Sharding{}).matrices) {
       if (!is_size(m.k) || !is_size(m.n)) {
-        in.fail("model_type", fmt::format("'{}' would be {} x {}: sizes must be whole numbers of at least 1", m.name, m.k, m.n));
+        in.fail("model_type",
+                fmt::format("'{}' would be {} x {}: sizes must be whole numbers of at least 1", m.name, m.k, m.n));
       }
     }
   }

@@ -274,9 +274,9 @@ std::string read_pictures(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) 
   } else if (whole == "paligemma") {
     read_paligemma(e);
   } else if (e.name == "gemma3n_vision") {
-    return "sees by a convolutional network, whose work is not priced";
+    return "has a convolutional image encoder, whose work is not priced";
   } else {
-    return fmt::format("sees by '{}', whose tokens per image are not known",
+    return fmt::format("has the image encoder '{}', whose tokens per image are not known",
                        e.name.empty() ? (whole.empty() ? "vision_config" : whole) : e.name);
   }
   return "";

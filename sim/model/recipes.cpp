@@ -61,7 +61,7 @@ void set_gguf_q8_0(Precision& p) { by_mean_bits(p, Dtype::kInt8, 8.5, 8.5); }
 /// mlx-lm: groups of 64 with a 16-bit scale and bias, head and embedding too (mlx_lm/utils.py, quantize_model).
 void set_mlx_4bit(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.5, 4.5); }
 void set_mlx_8bit(Precision& p) { by_mean_bits(p, Dtype::kInt8, 8.5, 8.5); }
-/// ExLlama's 4.0 bit a weight, its head of 6 bit (exllamav3, doc/convert.md).
+/// ExLlama's 4.0 bit per weight, its head of 6 bit (exllamav3, doc/convert.md).
 void set_exl_4bpw(Precision& p) {
   weight_only(p, Dtype::kInt4, {});
   p.head = Dtype::kInt4;
@@ -96,7 +96,7 @@ constexpr std::array kRecipes{
     Recipe{"smoothquant", "int8 weights and activations (W8A8)", set_smoothquant},
     Recipe{"llm_int8", "int8 with outlier columns in 16 bit (bitsandbytes)", set_llm_int8},
     Recipe{"nf4", "4-bit normal floats in blocks of 64 (bitsandbytes)", set_nf4},
-    Recipe{"gguf_q2_k", "llama.cpp's Q2_K, 2.9 bit a weight of a layer", set_gguf_q2_k},
+    Recipe{"gguf_q2_k", "llama.cpp's Q2_K, 2.9 bit per weight of a layer", set_gguf_q2_k},
     Recipe{"gguf_iq2_xs", "llama.cpp's IQ2_XS, 2.35 bit", set_gguf_iq2_xs},
     Recipe{"gguf_q3_k_m", "llama.cpp's Q3_K_M, 3.8 bit", set_gguf_q3_k_m},
     Recipe{"gguf_iq3_m", "llama.cpp's IQ3_M, 3.6 bit", set_gguf_iq3_m},
@@ -106,9 +106,9 @@ constexpr std::array kRecipes{
     Recipe{"gguf_q5_k_m", "llama.cpp's Q5_K_M, 5.65 bit", set_gguf_q5_k_m},
     Recipe{"gguf_q6_k", "llama.cpp's Q6_K, 6.56 bit", set_gguf_q6_k},
     Recipe{"gguf_q8_0", "llama.cpp's 8 bit in blocks of 32, 8.5 bit", set_gguf_q8_0},
-    Recipe{"mlx_4bit", "mlx-lm's 4 bit in groups of 64, 4.5 bit a weight", set_mlx_4bit},
-    Recipe{"mlx_8bit", "mlx-lm's 8 bit in groups of 64, 8.5 bit a weight", set_mlx_8bit},
-    Recipe{"exl_4bpw", "ExLlama's EXL2 and EXL3 at 4.0 bit a weight", set_exl_4bpw},
+    Recipe{"mlx_4bit", "mlx-lm's 4 bit in groups of 64, 4.5 bit per weight", set_mlx_4bit},
+    Recipe{"mlx_8bit", "mlx-lm's 8 bit in groups of 64, 8.5 bit per weight", set_mlx_8bit},
+    Recipe{"exl_4bpw", "ExLlama's EXL2 and EXL3 at 4.0 bit per weight", set_exl_4bpw},
     Recipe{"fp6", "6-bit float weights, 16-bit products (FP6-LLM)", set_fp6},
     Recipe{"mxfp6", "6-bit float weights in blocks of 32, 6.25 bit, 16-bit products", set_mxfp6},
     Recipe{"bitnet", "ternary weights (1.58 bit), int8 activations", set_bitnet},

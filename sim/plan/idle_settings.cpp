@@ -172,7 +172,7 @@ constexpr std::array kRules{
     Rule{"precision.weights", "the model's own weights are fp8 in blocks already", in_blocks_already},
     Rule{"engine.shared_query_heads", "query heads that share a cache are decoded together either way",
          shares_heads_anyway},
-    Rule{"engine.top_p_by", "requests take the likeliest token (engine.sampling)",
+    Rule{"engine.top_p_by", "sampling is greedy (engine.sampling)",
          [](const Scenario& s) { return !s.deployment->engine.samples_top_p; }},
     Rule{"engine.prefill_wait_ratio", "prefill_wait_steps is 0",
          [](const Scenario& s) { return s.deployment->engine.prefill_wait_steps == 0; }},
@@ -190,7 +190,7 @@ constexpr std::array kRules{
                   drafts.num_speculative_tokens != s.deployment->engine.mtp_drafts;
          }},
     Rule{"engine.victim", "there is no KV cache", no_cache},
-    Rule{"engine.attention_kernel", "the datasheet's roofline is that of every kernel that splits the context",
+    Rule{"engine.attention_kernel", "the ideal roofline assumes a kernel that splits the context",
          [](const Scenario& s) {
            const std::string& kernel = s.deployment->engine.attention_kernel;
            return s.deployment->fidelity == Fidelity::kIdeal && (kernel == "flash_split" || kernel == "flash3");
@@ -206,36 +206,36 @@ constexpr std::array kRules{
     Rule{"engine.own_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
     Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.host.rank_skew", "there are no collectives on one GPU", no_collectives},
-    Rule{"engine.attention_dp_balance", "there is one copy of the attention", one_rank},
+    Rule{"engine.attention_dp_balance", "there is one attention-DP rank", one_rank},
     Rule{"engine.prefill_batch_steps", "attention_dp_balance is off",
          [](const Scenario& s) { return !s.deployment->engine.attention_dp_balance; }},
-    Rule{"engine.rank_choice", "there is one copy of the attention", one_rank},
+    Rule{"engine.rank_choice", "there is one attention-DP rank", one_rank},
     Rule{"routing.redundant_experts", "experts are not spread over GPUs (ep 1)",
          [](const Scenario& s) { return s.deployment->sharding.ep == 1; }},
     Rule{"engine.moe_kernel", "the model has no routed experts", no_experts},
     Rule{"engine.expanded_experts", "the model has no routed experts", no_experts},
     Rule{"engine.keeps_expert_buffers", "the model has no routed experts", no_experts},
     Rule{"engine.expert_exchange", "the model has no routed experts", no_experts},
-    Rule{"engine.expert_overlap", "copies of the attention exchange no tokens all to all",
+    Rule{"engine.expert_overlap", "attention-DP ranks exchange no tokens by all-to-all",
          [](const Scenario& s) {
            return s.deployment->sharding.attention_dp == 1 ||
                   s.deployment->engine.expert_exchange != ExpertExchange::kAllToAll;
          }},
     Rule{"routing", "the model has no routed experts", no_experts},
     Rule{"engine.fp8_latent_prompts", "there is no latent attention to a cache of 8 bit on Blackwell", no_fp8_latents},
-    Rule{"engine.scaled_latents", "no indexer chooses among latents in this model", no_indexer},
-    Rule{"engine.sparse_attention", "no indexer chooses among latents in this model", no_indexer},
+    Rule{"engine.scaled_latents", "this model has no indexer over latents", no_indexer},
+    Rule{"engine.sparse_attention", "this model has no indexer over latents", no_indexer},
     Rule{"engine.state_memory_ratio", "the model has no layers with a state",
          [](const Scenario& s) { return s.deployment->memory.layout.state_per_sequence <= Bytes(0); }},
     Rule{"engine.block_products", "no product is in block fp8 on Blackwell", no_blocks},
     Rule{"engine.rows_quantized_at_once", "no product is in block fp8 on Blackwell", no_blocks},
-    Rule{"engine.copied_cache", "copies are priced of keys and values of heads, and the model keeps none",
+    Rule{"engine.copied_cache", "only copies of keys and values per head are priced, and the model caches none",
          [](const Scenario& s) {
            return std::none_of(
                s.deployment->model.layers.begin(), s.deployment->model.layers.end(),
                [](const LayerKind& layer) { return facts_of(layer.mixer).cache == TokenCache::kHeads; });
          }},
-    Rule{"engine.compiled_quantization", "no scales of activations are known beforehand",
+    Rule{"engine.compiled_quantization", "no activation scales are static",
          [](const Scenario& s) { return !s.deployment->precision.static_activations; }},
     Rule{"engine.kv_tiers", "no prompts of this workload share a prefix", nothing_shared},
     Rule{"engine.kv_tiers", "some layers of the model do not keep every token, and prefixes of such are not kept there",
@@ -263,19 +263,18 @@ constexpr std::array kRules{
          [](const Scenario& s) {
            return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
          }},
-    Rule{"engine.prefix_caching", "prompts pass the encoder whole, and engines share none of what it gives",
-         read_whole},
-    Rule{"engine.chunked_prefill", "prompts pass the encoder whole", read_whole},
-    Rule{"engine.kv_offload", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
-    Rule{"engine.kv_tiers", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
-    Rule{"engine.start_time", "replicas are there all the time", always_there},
+    Rule{"engine.prefix_caching", "the encoder reads whole prompts, and engines do not share its output", read_whole},
+    Rule{"engine.chunked_prefill", "the encoder reads whole prompts", read_whole},
+    Rule{"engine.kv_offload", "the encoder reads whole prompts, and engines do not share its output", read_whole},
+    Rule{"engine.kv_tiers", "the encoder reads whole prompts, and engines do not share its output", read_whole},
+    Rule{"engine.start_time", "the number of replicas is constant", always_there},
     Rule{"engine.cache_transfer", "prompts and outputs are computed on the same replicas", together},
     Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},
     Rule{"gpu.shared_memory_per_sm", "no kernel is priced by it", [](const Scenario&) { return true; }},
     Rule{"gpu.l2_cache", "kernels are priced by rooflines", by_rooflines},
     Rule{"gpu.sm_count", "kernels are priced by rooflines",
          [](const Scenario& s) { return by_rooflines(s) && no_cycles(s); }},
-    Rule{"gpu.boost_clock", "no constants are carried over, and no roofline counts cycles",
+    Rule{"gpu.boost_clock", "no constants are transferred, and no roofline counts cycles",
          [](const Scenario& s) { return s.deployment->efficiency.carried_over_from.empty() && no_cycles(s); }},
     Rule{"gpu.node.nvlink_bandwidth", "there are no collectives on one GPU", no_collectives},
     Rule{"gpu.node.fabric_bandwidth", "there are no collectives on one GPU", no_collectives},
@@ -333,10 +332,10 @@ std::string no_prefixes(const Scenario& s) {
   const Deployment& d = *s.deployment;
   if (!d.engine.prefix_caching || nothing_shared(s) || !s.workload) return "";
   if (!d.engine.kv_cache) return "there is no KV cache";
-  if (d.engine.block_size == 0) return "sequences have places of one piece (block_size 0), which others cannot share";
+  if (d.engine.block_size == 0) return "sequences have contiguous caches (block_size 0), which cannot be shared";
   if (d.memory.layout.state_per_sequence <= Bytes(0)) return "";
   if (d.engine.state_checkpoints == "none")
-    return "layers with a state go on from a state that was kept, and " + d.engine.name +
+    return "layers with a state continue from a saved state, and " + d.engine.name +
            " keeps none unless state_checkpoints says so";
   if (d.engine.state_checkpoints == "blocks" && d.memory.state_block == 0)
     return "states are kept at blocks of attention, and no layer of the model has any";

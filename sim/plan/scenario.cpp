@@ -118,8 +118,8 @@ void check_generation(const FlashGeneration& generation, const Deployment& d, co
     const auto mixer = model_of(layer.mixer);
     const MixerFacts facts = mixer->facts();
     if (facts.indexer || facts.cache == TokenCache::kLatent)
-      throw ConfigError(mark, fmt::format("{} is of attention to every head's own keys; {} has {}", kernel,
-                                          d.model.name, mixer->name()));
+      throw ConfigError(
+          mark, fmt::format("{} needs attention with keys per head; {} has {}", kernel, d.model.name, mixer->name()));
     const auto heads = mixer->cached_heads();
     if (!heads) continue;
     if (heads->head_dim > generation.most_head_dim)
@@ -144,7 +144,7 @@ void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
     const bool latent = facts.cache == TokenCache::kLatent;
     if (kernel == "flash_unsplit" && latent)
       throw ConfigError(mark,
-                        "'attention_kernel: flash_unsplit' is of attention to every head's own keys; kernels that "
+                        "'attention_kernel: flash_unsplit' needs attention with keys per head; kernels that "
                         "decode latents always split the context (FlashMLA)");
     if (kernel == "naive" && (facts.indexer || (latent && !mixer->absorbed())))
       throw ConfigError(mark, fmt::format("'attention_kernel: naive' computes the score of every token, but {} of {} "

@@ -11,9 +11,9 @@ namespace roofcast {
 namespace {
 
 constexpr std::array kPolicies{
-    ScalingPolicyName{"queue", "prompts that wait per replica"},
+    ScalingPolicyName{"queue", "waiting prompts per replica"},
     ScalingPolicyName{"concurrency", "requests in flight, a replica"},
-    ScalingPolicyName{"utilization", "share of the engine's places (max_num_seqs) in use"},
+    ScalingPolicyName{"utilization", "running sequences as a share of max_num_seqs"},
 };
 
 }  // namespace

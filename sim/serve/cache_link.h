@@ -85,7 +85,7 @@ class CacheLink {
   /// The cache has been sent. Returns the freed bytes.
   std::int64_t release(LiveRequest& r) {
     const auto held = held_.find(r.id);
-    SIM_CHECK(r.held && held != held_.end(), "a cache is given back once");
+    SIM_CHECK(r.held && held != held_.end(), "a cache is released once");
     r.held = false;
     held_tokens_ -= held->second;
     held_.erase(held);

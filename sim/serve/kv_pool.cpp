@@ -70,7 +70,7 @@ void KvPool::make_room() {
   if (excess <= 0) return;
   std::vector<PrefixCache::Evicted> gone;
   const std::int64_t freed = cache_.evict(excess, host_capacity_ > 0 ? &gone : nullptr);
-  SIM_CHECK(freed >= excess, "no more cache is taken than there is");
+  SIM_CHECK(freed >= excess, "no more cache is allocated than there is");
   keep_in_host(gone);
 }
 

@@ -63,8 +63,8 @@ void check_window(const MediaSpec& m, const ModelSpec& model) {
   constexpr Seconds kWindow{30};
   if (model.encoded_tokens > 0 && m.sound && (m.count > 1 || m.length > kWindow))
     throw ConfigError(
-        m.mark,
-        fmt::format("{} hears one sound of at most 30 s per request; cut longer ones into requests", model.name));
+        m.mark, fmt::format("{} accepts audio of at most 30 s per request; split longer audio into several requests",
+                            model.name));
 }
 
 void place(WorkloadSpec& w, const ModelSpec& model) {
@@ -101,7 +101,7 @@ std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const
     if (!encoder) throw ConfigError(m.mark, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
     if (m.frames > 0 && encoder->frames_of_grid <= 0)
       throw ConfigError(
-          m.mark, fmt::format("the tokens that '{}' of {} makes of a video are not known", encoder->name, model.name));
+          m.mark, fmt::format("the number of tokens per video of '{}' in {} is not known", encoder->name, model.name));
     out.push_back(m.sound        ? sound_work(*encoder, m.count, m.length)
                   : m.frames > 0 ? video_work(*encoder, m.count, m.width, m.height, m.frames)
                                  : picture_work(*encoder, m.count, m.width, m.height));

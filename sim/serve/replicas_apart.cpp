@@ -56,7 +56,7 @@ struct Player {
 
   /// The written tape is read next.
   void turn() {
-    SIM_CHECK(next == read.events.size(), "all that was played is put in order");
+    SIM_CHECK(next == read.events.size(), "all simulated events are merged in order");
     std::swap(written, read);
     written.events.clear(), written.calls.clear(), written.pushes.clear(), written.left.clear();
     at = ReplicaTape::Event{};
@@ -111,7 +111,7 @@ struct ViewOfNumber final : ReplicaView {
   std::int64_t outstanding_tokens(int) const override { return unseen(); }
   std::int64_t cached_blocks(int, const Request&) const override { return unseen(); }
   static int unseen() {
-    SIM_CHECK(false, "a router that does not look at replicas");
+    SIM_CHECK(false, "a router that ignores the state of replicas");
     return 0;
   }
   int number;
@@ -172,7 +172,7 @@ class ReplicasApart {
  private:
   void deal() {
     for (std::size_t n = 0; more_ && n < kDealtAtATime; ++n) {
-      SIM_CHECK(next_.prefix_blocks.empty(), "requests of replicas that do not meet share no prefixes");
+      SIM_CHECK(next_.prefix_blocks.empty(), "requests of independent replicas share no prefixes");
       // A request that can never run is refused on every replica.
       const int to = players_.front()->simulation.can_serve(next_) ? router_->pick(next_, view_) : 0;
       const std::size_t lane = lane_of_[static_cast<std::size_t>(to)];
@@ -203,9 +203,9 @@ class ReplicasApart {
   void take(std::size_t lane, const EventQueue::Event& event) {
     Player& player = *players_[lane];
     const ReplicaTape& tape = player.read;
-    SIM_CHECK(player.next < tape.events.size(), "a lane has played what comes next");
+    SIM_CHECK(player.next < tape.events.size(), "a lane has simulated its next event");
     const ReplicaTape::Event& played = tape.events[player.next++];
-    SIM_CHECK(played.at == event.at && played.kind == event.kind, "replicas that do not meet keep their order");
+    SIM_CHECK(played.at == event.at && played.kind == event.kind, "independent replicas keep their order");
     const ReplicaTape::Event from = std::exchange(player.at, played);
     if (played.entered >= 0) slots_.enter(played.entered);
     std::size_t call = from.calls;

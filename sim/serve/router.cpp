@@ -104,12 +104,11 @@ std::unique_ptr<Router> make() {
 constexpr std::array kRouters{
     RouterKind{"round_robin", "one replica after another", make<RoundRobin>},
     RouterKind{"least_loaded", "the replica with the fewest outstanding requests", make<LeastLoaded>},
-    RouterKind{"kv_aware", "the replica with the fewest prompt tokens, what it keeps of this prompt's prefix taken off",
+    RouterKind{"kv_aware", "the replica with the fewest prompt tokens, minus what it caches of this prompt's prefix",
                make<KvAware>},
-    RouterKind{"prefix_aware", "the replica that keeps most of the prompt's prefix, unless it is overloaded",
+    RouterKind{"prefix_aware", "the replica that caches most of the prompt's prefix, unless it is overloaded",
                make<PrefixAware>},
-    RouterKind{"consistent_hash", "by session, else by the first prefix block, so that equal ones meet",
-               make<ConsistentHash>},
+    RouterKind{"consistent_hash", "by a hash of the session, else of the first prefix block", make<ConsistentHash>},
 };
 
 }  // namespace

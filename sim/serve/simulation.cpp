@@ -161,7 +161,7 @@ void Simulation::handle(const EventQueue::Event& event) {
 void Simulation::require_end() const {
   SIM_CHECK(requests_.live() == 0, "every request has ended");
   for (const auto& replica : replicas_) {
-    SIM_CHECK(replica->empty(), "no prompt is left anywhere, and all cache was given back");
+    SIM_CHECK(replica->empty(), "no prompt is left, and all cache was released");
   }
 }
 

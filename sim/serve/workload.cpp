@@ -121,7 +121,8 @@ void parse_turns(ConfigReader& in, WorkloadSpec& workload) {
   workload.turn_law = parse_length(in.child("turns"));
   workload.turns = workload.turn_law->longest();
   if (workload.turns < 2 || workload.turns > kMostTurns)
-    in.fail("turns", fmt::format("a law of turns must lie between 2 and {}, got {}", kMostTurns, workload.turns));
+    in.fail("turns",
+            fmt::format("a distribution of turns must lie between 2 and {}, got {}", kMostTurns, workload.turns));
 }
 
 /// `branches: {count: 3, after: 2}`: after two turns a session goes on as three, which share what came before.
@@ -179,7 +180,8 @@ void parse_tenant(ConfigReader& in, WorkloadSpec& w) {
   w.guided = in.number("guided", 0.0, kFraction);
   auto thinking = in.optional_child("thinking");
   if (!thinking) return;
-  if (w.arrivals.process == Process::kTrace) in.fail("thinking", "the output lengths of a trace include thinking already");
+  if (w.arrivals.process == Process::kTrace)
+    in.fail("thinking", "the output lengths of a trace include thinking already");
   if (w.by_time || w.listed) in.fail("thinking", "needs 'output_tokens' from a distribution");
   w.thinking.emplace();
   w.thinking->tokens = length_at(*thinking, "tokens");

@@ -166,7 +166,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
   e.kv_offload = in.bytes("kv_offload", e.kv_offload);
   if (e.kv_offload < Bytes(0)) in.fail("kv_offload", "must be at least 0");
-  if (e.kv_offload > kMostHostMemory) in.fail("kv_offload", "must be at most 1000 TB a GPU");
+  if (e.kv_offload > kMostHostMemory) in.fail("kv_offload", "must be at most 1000 TB per GPU");
   if (e.kv_offload > Bytes(0) && !e.prefix_caching) {
     in.fail("kv_offload", "keeps prefix blocks that leave the GPU; it needs 'prefix_caching: true'");
   }

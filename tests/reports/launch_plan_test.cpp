@@ -362,7 +362,7 @@ TEST_CASE("launch plan: what each engine is told of its cache, its queue and its
   CHECK(contains(text("vllm", "policy: shortest_first"), "# not set: policy: shortest_first (the forecast"));
   CHECK(contains(text("vllm", "router: prefix_aware"),
                  "behind a load balancer that picks as 'prefix_aware' does: the "
-                 "replica that keeps most of the prompt's prefix"));
+                 "replica that caches most of the prompt's prefix"));
   CHECK(contains(text("vllm"), ", behind a load balancer\n"));
 }
 

@@ -46,7 +46,7 @@ ModelSpec read_bloom(HfConfig& in) {
   return model;
 }
 
-/// GPT-J (Wang, Komatsuzaki 2021): attention and feed-forward side by side after one norm; biases in the latter and
+/// GPT-J (Wang, Komatsuzaki 2021): attention and feed-forward in parallel after one norm; biases in the latter and
 /// in the head.
 ModelSpec read_gptj(HfConfig& in) {
   return read_decoder(in, {.mlp_bias = true,

@@ -48,9 +48,9 @@ struct Likeness {
 };
 const std::vector<Likeness>& likenesses() {
   static const std::vector<Likeness> kLikenesses{
-      {{"mamba_d_ssm"}, "Falcon-H1 (Mamba-2 beside attention in every layer)", read_falcon_h1},
+      {{"mamba_d_ssm"}, "Falcon-H1 (Mamba-2 in parallel with attention in every layer)", read_falcon_h1},
       {{"linear_num_value_heads"}, "Qwen3-Next (gated delta nets between gated attention layers)", read_qwen3_next},
-      {{"hybrid_override_pattern"}, "Nemotron-H (one block a layer by a pattern)", read_nemotron_h},
+      {{"hybrid_override_pattern"}, "Nemotron-H (one block per layer by a pattern)", read_nemotron_h},
       {{"mamba_d_state", "attn_layer_period"}, "Jamba (Mamba-1 between attention layers)", read_jamba},
       {{"mamba_d_state", "mamba_dt_rank"}, "Jamba (Mamba-1 between attention layers)", read_jamba},
       {{"mamba_d_state", "layer_types"}, "Granite 4 (Mamba-2 between attention layers)", read_granite_hybrid},
@@ -143,7 +143,7 @@ ModelSpec read_unknown(HfConfig& in) {
   std::vector<std::string>& said = model.assumptions;
   said.push_back(fmt::format(
       "model_type '{}' is not known: taken for a {}-like decoder ({}, feed-forward {} gate{}, "
-      "rotary attention, two norms a layer)",
+      "rotary attention, two norms per layer)",
       in.model_type(), gpt ? "GPT" : "Llama", gpt ? "LayerNorm, biases" : "RMSNorm",
       traits.gated ? "with a" : "without", activation.empty() ? "" : fmt::format(" as '{}' has", activation)));
   if (!in.has({"num_key_value_heads", "n_head_kv", "num_kv_heads"}))

@@ -98,7 +98,7 @@ class Reader {
     const std::uint64_t left_out = wrong + out_.beyond_gpus + out_.unsupported + out_.unpriced + out_.unpowered;
     if (!out_.notes.empty() && left_out == out_.considered) throw ConfigError(out_.notes.front());
     if (matching_ == 0 && (plan_.only_weights || plan_.only_activations || plan_.only_kv_cache))
-      throw ConfigError(plan_.space.scenario->mark, "no point of the search has the formats that are asked for");
+      throw ConfigError(plan_.space.scenario->mark, "no point of the search has the requested formats");
     pair_up();
     return std::move(out_);
   }
@@ -288,7 +288,7 @@ class Reader {
   }
   std::string no_room_for_spares(const Candidate& c) const {
     const double highest = highest_availability(c);
-    if (highest >= plan_.availability) return "no GPUs are left for a replica beside its spares";
+    if (highest >= plan_.availability) return "no GPUs are left for a replica in addition to its spares";
     const int count = plan_.zones->count;
     const std::string zones =
         count == 1 ? fmt::format("1 zone up {:.5g} % of the time", 100 * c.zone_up)

@@ -145,7 +145,7 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
                                             : share.planned.usd_per_hour() + more.ranked.front().usd_per_hour();
     if (!all.ranked.empty() && with > all.ranked.front().usd_per_hour() * (1 + 1e-9)) {
       const std::string why = more.ranked.empty()
-                                  ? "the search has no answer for the load that they leave, but one for the whole"
+                                  ? "the search has no answer for the remaining load, but one for the whole"
                                   : fmt::format("at {} the whole would cost {:.2f} USD/h", cost, with);
       return OwnedPlan{.share = std::nullopt, .rest = without_owned(plan), .note = "the owned GPUs stay idle: " + why};
     }

@@ -304,7 +304,7 @@ TEST_CASE("pictures: a square that holds no token is said") {
         "has a vision_config whose image_size, 8, is smaller than the 14 pixels of a token");
   CHECK(why("gemma3", R"("mm_tokens_per_image": 256, )",
             R"("model_type": "siglip_vision_model", "image_size": 896, "patch_size": 0)") ==
-        "has a vision_config whose patches have no side");
+        "has a vision_config without a patch size");
   // What CLIPVisionConfig takes, 224 and 32: 7 x 7 patches
   const ModelSpec clip = with("llava", "",
                               R"("vision_config": {"model_type": "clip_vision_model", "hidden_size": 768,
@@ -382,7 +382,7 @@ TEST_CASE("encoders: what is not known is said") {
   CHECK(shipped("llama-3.1-8b").encoders.no_pictures.find("no vision_config") != std::string::npos);
   const ModelSpec other = with("some_vl", "", R"("vision_config": {"model_type": "some_tower", "depth": 2})");
   CHECK_FALSE(other.encoders.pictures.has_value());
-  CHECK(other.encoders.no_pictures == "sees by 'some_tower', whose tokens per image are not known");
+  CHECK(other.encoders.no_pictures == "has the image encoder 'some_tower', whose tokens per image are not known");
 }
 
 TEST_CASE("videos: frames in pairs, each pair a sequence of its own") {

@@ -463,7 +463,7 @@ TEST_CASE("layers that attend to pictures alone are refused") {
                               "cross_attention_layers": [3, 8], "hidden_size": 256, "num_hidden_layers": 10,
                               "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 512,
                               "vocab_size": 100}})"),
-                 "2 of the layers of 'mllama_text_model' attend to pictures alone"));
+                 "2 of the layers of 'mllama_text_model' attend only to images"));
 }
 
 TEST_CASE("true and false in quotes are read as such, and noted") {
@@ -524,9 +524,8 @@ TEST_CASE("towers beside a text part that is nested deeper are read, and others 
       "num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 100, intermediate_size: "
       "128}, vision_config: {model_type: vision, layers: 2, width: 32, mlp_ratio: 2}}");
   CHECK(other.extra_parameters == 2 * (4 * 32 * 32 + 2 * 32 * 64));
-  const ModelSpec unsized =
-      from_text("{model_type: gemma3n, audio_config: {model_type: some_audio, hidden_size: 8}, " +
-                kSmall.substr(kSmall.find("hidden_size")) + "}");
+  const ModelSpec unsized = from_text("{model_type: gemma3n, audio_config: {model_type: some_audio, hidden_size: 8}, " +
+                                      kSmall.substr(kSmall.find("hidden_size")) + "}");
   CHECK(std::any_of(unsized.assumptions.begin(), unsized.assumptions.end(), [](const std::string& said) {
     return contains(said, "audio tower: left out, its config does not say how large it is");
   }));
