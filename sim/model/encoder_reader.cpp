@@ -16,7 +16,7 @@
 namespace roofcast {
 namespace {
 
-/// What transformers takes of a square and of a patch that a vision_config leaves out (configuration_clip.py,
+/// Defaults of transformers for the image and patch sizes that a vision_config omits (configuration_clip.py,
 /// configuration_siglip.py, configuration_idefics3.py, configuration_smolvlm.py, configuration_pixtral.py).
 struct SquareDefaults {
   std::string_view tower;
@@ -33,7 +33,7 @@ SquareDefaults square_of(const std::string& tower) {
   return found != kSquares.end() ? *found : SquareDefaults{"", 0, 14};
 }
 
-/// Widths under all their names, of the tower `name`.
+/// Reads the widths of the encoder `name` under all of their key names.
 EncoderSpec encoder_widths(EncoderPart& in, const std::string& name) {
   EncoderSpec e;
   e.name = name;
@@ -123,7 +123,7 @@ void read_phi4_sounds(EncoderPart& in, EncoderSpec& e) {
   e.gated = true;
   const double reduction = in.number({"time_reduction"}, 8), bins = in.number({"input_size"}, 80);
   e.frames_per_second = reduction > 0 ? 100 / reduction : 12.5;
-  e.window_seconds = 500 / e.frames_per_second;  // longer sounds are cut (forward_core: max_seq_len)
+  e.window_seconds = 500 / e.frames_per_second;  // longer audio is split (forward_core: max_seq_len)
   e.whole_windows = false;
   const double channels = 1024, pointwise = in.number({"ext_pw_out_channel"}, 1024);  // nemo_conv_channels
   e.patch_values = std::ceil(bins / 8) * channels;
@@ -162,7 +162,7 @@ std::string read_sounds(EncoderPart& in, EncoderSpec& e) {
 
 bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e.heads >= 1 && e.head_dim >= 1; }
 
-/// Why squares make no tokens, where the rule cuts pictures into them; else empty.
+/// Why the tile size is unknown, if the rule cuts images into tiles; else empty.
 std::string unknown_square(const EncoderSpec& e) {
   using Rule = EncoderSpec::Rule;
   if (e.patch < 1 || e.merge < 1) return "has a vision_config without a patch size";
@@ -182,7 +182,7 @@ Encoders read_encoders(HfConfig& in, double hidden) {
     EncoderSpec e = encoder_widths(part, "whisper");
     read_whisper(e, part.number({"num_mel_bins"}, 80), part.number({"max_source_positions"}, 1500));
     e.padded = true;
-    e.projectors = 0;  // the decoder attends to what leaves it
+    e.projectors = 0;  // the decoder attends to the encoder's output
     if (!complete(e)) in.fail("encoder_layers", "an encoder without layers, width or heads");
     out.sounds = e;
     out.no_pictures = "accepts audio but no images";

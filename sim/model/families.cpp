@@ -1,4 +1,4 @@
-// The table of architectures: what the command line lists and config.json's model_type is looked up in.
+// The table of architectures, which the command line lists and model_type selects from.
 
 #include "sim/model/families.h"
 

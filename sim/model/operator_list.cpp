@@ -6,12 +6,12 @@
 namespace roofcast {
 namespace {
 
-/// Statistics of rows and columns, search and sorting of outlier columns, their removal, gathering of inputs and
-/// weights, scaling, the sum.
+/// Kernels: row and column statistics, search and sort of outlier columns, their removal, gather of inputs and weights,
+/// scaling, addition.
 constexpr double kDecompositionLaunches = 10.0;
 
-/// Reads that wait for one another where 512 columns of a row are one warp's, 128 after 128, and the warps of `at_once`
-/// rows take all rows in turn.
+/// Dependent reads of a quantization kernel in which a warp handles 512 columns of a row, 128 at a time, and the warps
+/// of `at_once` rows process all rows in turn.
 double quantization_chain(double rows, double columns, int at_once) {
   return at_once > 0 ? std::ceil(rows / at_once) * std::min(4.0, std::ceil(columns / 128.0)) : 0.0;
 }
@@ -30,7 +30,7 @@ bool same(const CollectiveWork& a, const CollectiveWork& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms &&
          a.stages == b.stages;
 }
-/// Compares what differs within one model and step; everything else follows from it.
+/// Compares only what differs within one model and step.
 bool same(const ExchangeShape& a, const ExchangeShape& b) {
   return a.combine == b.combine && a.tokens == b.tokens && a.hidden == b.hidden && a.top_k == b.top_k &&
          a.experts == b.experts;

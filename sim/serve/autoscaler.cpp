@@ -63,7 +63,7 @@ int Autoscaler::wish(const FleetLoad& load, int current) const {
 int Autoscaler::wanted(SimTime now, const FleetLoad& load, int current) {
   past_.push_back({now, wish(load, current)});
   const SimTime longest = SimTime::of(std::max(spec_.scale_up_delay, spec_.scale_down_delay));
-  while (past_.front().at + longest < now) past_.pop_front();  // the newest is now
+  while (past_.front().at + longest < now) past_.pop_front();  // the newest entry is from now
   int fewest = spec_.max, most = spec_.min;
   for (const Wish& w : past_) {
     if (w.at + SimTime::of(spec_.scale_up_delay) >= now) fewest = std::min(fewest, w.replicas);

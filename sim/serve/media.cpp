@@ -33,8 +33,7 @@ MediaSpec parse_pictures(ConfigReader in) {
 }
 
 /// Frames are sampled: 2 per second, an even number, at least 4 and at most 768 (FPS, FPS_MIN_FRAMES and FPS_MAX_FRAMES
-/// of qwen_vl_utils/vision_process.py); vLLM takes 32 of a video unless it is told otherwise
-/// (vllm/multimodal/video.py).
+/// in qwen_vl_utils/vision_process.py). vLLM samples 32 frames by default (vllm/multimodal/video.py).
 MediaSpec parse_videos(ConfigReader in) {
   MediaSpec m = read_size(in);
   m.length = in.time("length");
@@ -57,8 +56,8 @@ MediaSpec parse_sounds(ConfigReader in) {
   return m;
 }
 
-/// Whisper's decoder attends to one window; longer sounds are cut before they are sent (vLLM's and OpenAI's
-/// transcription endpoints).
+/// Whisper's decoder attends to one window; the transcription endpoints of vLLM and OpenAI split longer audio before it
+/// is sent.
 void check_window(const MediaSpec& m, const ModelSpec& model) {
   constexpr Seconds kWindow{30};
   if (model.encoded_tokens > 0 && m.sound && (m.count > 1 || m.length > kWindow))

@@ -20,9 +20,9 @@
 namespace roofcast {
 namespace {
 
-/// SGLang's default memory for weights and KV cache: all but metadata, the activations of a prefill chunk, CUDA graphs
-/// and collectives, which take at least 10 GiB on a GPU of 60 GiB or more. Source: sglang/srt/server_args.py,
-/// _handle_gpu_memory_settings (0.5).
+/// SGLang's default fraction for weights and KV cache: everything except metadata, the activations of a prefill chunk,
+/// CUDA graphs and collectives, which take at least 10 GiB on a GPU with 60 GiB or more. Source:
+/// sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
 double static_share(const Deployment& d) {
   const double gib = d.gpu.memory_capacity.in(kGibibyte), graphs = d.engine.graphs.max_batch;
   const double copies = d.sharding.attention_dp, tokens = copies * d.engine.max_num_batched_tokens;
@@ -62,9 +62,9 @@ Bytes copied_weights(const Deployment& d) {
   return Bytes(bytes + elsewhere * d.model.embedding_dim * bytes_per_weight(WeightRole::kHead, d.precision));
 }
 
-/// vLLM gives the blocks of every layer the same memory: attention blocks hold as many tokens, in multiples of 16, as
-/// make them no smaller than a layer's state (vllm/platforms/interface.py, update_block_size_for_backend): 528 tokens
-/// for Qwen3.5-4B (github.com/vllm-project/vllm/issues/40696). 0 if no layer keeps every token, or none has a state.
+/// vLLM gives the blocks of every layer the same memory: attention blocks hold the smallest multiple of 16 tokens that
+/// is no smaller than a layer's state (vllm/platforms/interface.py, update_block_size_for_backend): 528 tokens for
+/// Qwen3.5-4B (github.com/vllm-project/vllm/issues/40696). 0 if no layer keeps every token, or none has a state.
 std::int64_t state_block(const Deployment& d) {
   constexpr double kStep = 16;
   double state = 0, token = std::numeric_limits<double>::infinity();
@@ -76,11 +76,11 @@ std::int64_t state_block(const Deployment& d) {
   return static_cast<std::int64_t>(kStep * std::ceil(state / (kStep * token)));
 }
 
-/// The largest message that one kernel reduces and norms. TensorRT-LLM does so wherever its own all-reduce kernel runs,
-/// but not in dense models up to a hidden size of 4096, for accuracy (modeling_llama.py, enable_fusion), nor in models
-/// that norm queries and keys (modeling_qwen3.py has no fusion). vLLM does so up to a size that depends on the ranks
-/// (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, for compute capabilities 9.0 and 10.0), in one
-/// pipeline stage. Neither does with attention-DP.
+/// The largest message for which one kernel does all-reduce and norm. TensorRT-LLM does this wherever its own
+/// all-reduce kernel runs, except in dense models with a hidden size up to 4096, for accuracy (modeling_llama.py,
+/// enable_fusion), and in models with query and key norms (modeling_qwen3.py has no fusion). vLLM does it up to a size
+/// that depends on the ranks (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, for compute
+/// capabilities 9.0 and 10.0), in one pipeline stage. Neither does with attention-DP.
 Bytes largest_fused(const Deployment& d) {
   const EngineSpec& e = d.engine;
   const int ranks = d.sharding.tp;
@@ -147,9 +147,9 @@ Bytes Deployment::reserved_memory() const {
   return engine.reserved_memory + (sharding.gpus() > 1 ? engine.collective_memory : Bytes(0));
 }
 
-/// Memory of a logit while PyTorch sorts all for top-p: 16 bit, fp32, sorted, indices of 8 bytes, and pairs of index
-/// and row before and behind the sort with a copy of the keys. vLLM measures with as many requests as it takes at once.
-/// Source: pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu (segmented_sort_pairs_by_full_sort);
+/// Bytes per logit while PyTorch sorts all of them for top-p: 16 bit, fp32, sorted, 8-byte indices, and pairs of index
+/// and row before and after the sort with a copy of the keys. vLLM profiles with max_num_seqs requests. Source:
+/// pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu (segmented_sort_pairs_by_full_sort);
 /// vllm/v1/worker/gpu_model_runner.py (_dummy_sampler_run).
 constexpr double kSortedLogitMemory = 2.0 + 4.0 + 4.0 + 8.0 + 2 * 8.0 + 4.0;
 
@@ -267,16 +267,16 @@ std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache,
   return fmt::format("{} = {} per GPU, of {}", out, text(sum), text(plan.capacity));
 }
 
-/// Sequences that have room at a time in an engine without blocks, which sets the longest request's aside for each.
+/// Sequences that fit at the same time with contiguous caches, each as long as the longest request.
 double regions(const Deployment& d, const MemoryPlan& plan) {
   const Bytes each = plan.pooled().sequence_bytes(region_tokens(d));
   return each > Bytes(0) ? std::floor(std::max(plan.cache.base(), 0.0) / each.base()) : plan.places;
 }
 
-/// vLLM takes its fraction of the whole memory and subtracts what is in use. SGLang takes its fraction of what is free
-/// before the weights are loaded and subtracts only these; the rest is for activations (model_runner.py,
-/// profile_max_num_token). TensorRT-LLM takes its fraction of what is free after loading. The ideal plan is the
-/// lectures': capacity minus weights.
+/// vLLM takes its fraction of the total memory and subtracts what is in use. SGLang takes its fraction of the memory
+/// that is free before loading and subtracts only the weights; the rest is for activations (model_runner.py,
+/// profile_max_num_token). TensorRT-LLM takes its fraction of what is free after loading. The ideal plan is that of the
+/// lectures: capacity minus weights.
 MemoryPlan plan_memory(const Deployment& d) {
   MemoryPlan plan{.capacity = d.gpu.memory_capacity,
                   .weights = weight_bytes(d.model, d.precision, d.sharding),
