@@ -46,14 +46,14 @@ bool shares_prefixes(const WorkloadSpec& w) {
 bool of_a_trace(const Scenario& s) {
   return s.workload && s.workload->clients.empty() && s.workload->arrivals.process == ArrivalSpec::Process::kTrace;
 }
-/// Seconds in which all requests of an open process arrive, in the mean; 0: not known.
+/// Mean time in which all requests of an open process arrive, s; 0: unknown.
 double span_of(const WorkloadSpec& w) {
   return w.clients.empty() && w.arrivals.rate > PerSecond(0) ? static_cast<double>(w.requests) / w.arrivals.rate.base()
                                                              : 0;
 }
-constexpr double kSurely = 2;  // a limit that many times further than the other one is not reached
+constexpr double kSurely = 2;  // a limit is unreachable if it exceeds the other one by this factor
 
-/// A setting, and when it changes nothing.
+/// A setting, and when it has no effect.
 struct Rule {
   std::string_view key, why;
   bool (*idle)(const Scenario&);
@@ -83,7 +83,7 @@ bool by_rooflines(const Scenario& s) {
   const Deployment& d = *s.deployment;
   return d.roofline() != nullptr || by_roofline(d.gpu.architecture);
 }
-/// Rooflines with limits by cycles ask for the clock and the SMs.
+/// Roofline limits in cycles depend on the clock and the number of SMs.
 bool no_cycles(const Scenario& s) {
   const RooflineBackend* own = s.deployment->roofline();
   if (own == nullptr) return true;
@@ -124,7 +124,7 @@ bool read_whole(const Scenario& s) {
   return s.deployment->model.encoder_only || s.deployment->model.attends_to_encoder();
 }
 
-/// The setting names the group that the model's query heads have, or its heads are in no groups that share a cache.
+/// Whether the setting equals the model's query heads per KV head, or heads do not share a cache.
 bool shares_heads_anyway(const Scenario& s) {
   const int asked = s.deployment->engine.shared_query_heads;
   const auto alike = [&](const LayerKind& layer) {
@@ -134,7 +134,7 @@ bool shares_heads_anyway(const Scenario& s) {
   return std::all_of(s.deployment->model.layers.begin(), s.deployment->model.layers.end(), alike);
 }
 
-/// The scenario names the format of a checkpoint in block fp8.
+/// Whether the scenario names the format of a checkpoint that is in block fp8.
 bool in_blocks_already(const Scenario& s) {
   const Precision &now = s.deployment->precision, &own = s.deployment->model.precision;
   return own.weights == Dtype::kFp8Block && now.weights == own.weights && now.expert_weights == own.expert_weights &&
@@ -143,7 +143,7 @@ bool in_blocks_already(const Scenario& s) {
 
 bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
 
-/// No layer keeps keys and values.
+/// Whether no layer caches keys and values.
 bool keeps_no_tokens(const Scenario& s) {
   const ModelSpec& model = s.deployment->model;
   return std::none_of(model.layers.begin(), model.layers.end(),
@@ -327,7 +327,7 @@ constexpr std::array kRules{
          [](const Scenario& s) { return s.workload && s.workload->shared_prefix_tokens == 0; }},
 };
 
-/// Why a prefix cache that is on finds nothing of prompts that share a prefix; empty: it can.
+/// Why an enabled prefix cache is useless for prompts that share a prefix; empty: it is not.
 std::string no_prefixes(const Scenario& s) {
   const Deployment& d = *s.deployment;
   if (!d.engine.prefix_caching || nothing_shared(s) || !s.workload) return "";
@@ -346,7 +346,7 @@ std::string no_prefixes(const Scenario& s) {
 
 namespace {
 
-/// Places of prefix blocks in which not even one has room.
+/// Adds cache tiers that are too small for a single prefix block.
 void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
   const EngineSpec& engine = read.deployment->engine;
   if (engine.block_size <= 0) return;
@@ -362,7 +362,7 @@ void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
   for (const KvTier& tier : engine.kv_tiers) check(fmt::format("engine.kv_tiers: tier '{}'", tier.name), tier.capacity);
 }
 
-/// Grammars whose work another hides.
+/// Adds guided decoding whose host work is hidden.
 void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
   if (read.deployment->guided > 0 && read.deployment->engine.plans_ahead())
     lines.push_back(
@@ -370,7 +370,7 @@ void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
         "(engine.async_scheduling); they take time where that is more than a step");
 }
 
-/// A day of a client that is the same on all days, where the recipe asks for none either.
+/// Adds a client date that changes neither the client nor the recipe.
 void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario) {
   if (!writes(scenario, "workload.client_date")) return;
   const ConfigTree* client = (*scenario->find("workload"))->find("client");
@@ -386,7 +386,7 @@ void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario
                                 (*client)->scalar));
 }
 
-/// Rates of the GPU in formats in which nothing is computed.
+/// Adds peak rates of the GPU for formats that are not used.
 void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
   const Deployment& d = *read.deployment;
   const Precision& p = d.precision;

@@ -17,7 +17,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, 2> kAmounts{"max_num_seqs", "max_num_batched_tokens"};
-/// Columns of closed loops that say how an engine was launched.
+/// Columns of closed-loop tables that describe how an engine was launched.
 const std::vector<std::string> kLaunchColumns{
     "kv_dtype",         "memory_fraction", "max_num_seqs",       "max_num_tokens",     "cuda_graph_max_batch",
     "async_scheduling", "chunked_prefill", "prefix_caching",     "prefill_wait_ratio", "prefill_wait_steps",
@@ -91,7 +91,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
       if (settings && settings->kind != ConfigNode::Kind::kMap)
         throw ConfigError(settings->mark, "what a rule sets must be a map");
     }
-    (void)holds(read.when, {});  // names the keys that are wrong
+    (void)holds(read.when, {});  // throws for invalid keys
     for (const char* key : {"name", "version"}) {
       if (read.engine && read.engine->find(key) != nullptr)
         throw ConfigError(read.engine->mark, fmt::format("a rule does not choose the engine: leave '{}' out", key));
@@ -104,7 +104,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
 
 namespace {
 
-/// All recipes that can be read, by their names and other names.
+/// All readable recipes by name and alias.
 const std::map<std::string, LaunchRecipe>& all_recipes() {
   static const std::map<std::string, LaunchRecipe> known = [] {
     std::map<std::string, LaunchRecipe> recipes;
@@ -114,7 +114,7 @@ const std::map<std::string, LaunchRecipe>& all_recipes() {
         recipes.emplace(each, recipe);
         for (const std::string& other : recipe.also) recipes.emplace(other, recipe);
       } catch (const ConfigError&) {
-        continue;  // it fails where it is asked for by its name
+        continue;  // it fails when requested by name
       }
     }
     return recipes;

@@ -1,4 +1,4 @@
-// Lectures of a deployment by its sizes alone: the cache, the configurator, and what launches cost.
+// Lectures about a deployment given by its sizes: the cache, the configurator, launch overheads.
 #include <algorithm>
 #include <cmath>
 
@@ -49,8 +49,7 @@ LectureTables cache_tables(const LectureInputs& in) {
   return {sizes, batches, steps, whole};
 }
 
-/// The datasheet's roofline, as the lecture's page: weights and caches are read once a step, or each weight takes 2
-/// FLOP a token.
+/// The ideal roofline as in the lecture: a step reads weights and caches once, and each weight takes 2 FLOP per token.
 LectureTables configurator_tables(const LectureInputs& in) {
   const double parameters = in.one("parameters") * kGiga, weights = parameters * in.one("weight_bytes");
   const double peak = in.one("peak") * 1e12, bandwidth = in.one("bandwidth") * 1e12, memory = in.one("memory") * kGiga;

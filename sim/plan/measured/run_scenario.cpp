@@ -36,8 +36,8 @@ void set_model(Draft& draft, const std::string& model) {
   draft.set("model", shipped.empty() ? model : shipped);
 }
 
-/// All alike: that length. Else a lognormal with their mean and spread between their ends; without single lengths the
-/// mean alone is known.
+/// Equal lengths: that length. Otherwise a lognormal with their mean and standard deviation, between their extremes.
+/// Without single lengths only the mean is known.
 void set_lengths(Draft& draft, const std::string& key, const std::vector<int>& lengths, double mean) {
   if (mean <= 0) {
     draft.assume(fmt::format("the file does not say how many {}; set workload.{}", key, key));

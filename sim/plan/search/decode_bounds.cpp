@@ -1,4 +1,4 @@
-// What one decode worker can do at most.
+// Bounds for one decode worker.
 #include <algorithm>
 #include <limits>
 
@@ -7,12 +7,12 @@
 namespace roofcast {
 namespace {
 
-/// A step of b decodes: what its tokens see, and what each costs.
+/// A step of b decodes: step time, and time per token.
 struct StepPoint {
   double step = 0, token = 0;
 };
 
-/// Every batch up to 16, then multiples of 8 (to which CUDA graphs pad), from 512 on a twentieth more each.
+/// Every batch up to 16, then multiples of 8 (to which CUDA graphs pad), and from 512 on increments of 5 %.
 std::vector<int> batches_up_to(int most) {
   std::vector<int> out;
   for (int b = 1; b < most; b += b < 16 ? 1 : b < 512 ? 8 : std::max(8, b / 160 * 8)) out.push_back(b);
@@ -36,8 +36,8 @@ std::vector<StepPoint> step_points(const Scenario& s, int prompt, StepPricer& pr
   return points;
 }
 
-/// The least mean cost of a token when the mean step is at most `limit`: a mixture of two points at most.
-/// Infinite when even the shortest step is longer.
+/// The lowest mean cost per token if the mean step takes at most `limit`; a mixture of at most two points. Infinite if
+/// even the shortest step is longer.
 double least_cost(const std::vector<StepPoint>& points, double limit) {
   double best = std::numeric_limits<double>::infinity();
   for (const StepPoint& a : points) {
