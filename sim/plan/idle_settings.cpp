@@ -99,8 +99,8 @@ bool one_node(const Scenario& s) {
   const Deployment& d = *s.deployment;
   return together(s) && always_there(s) && d.sharding.gpus() <= d.gpu.node.gpus_per_node;
 }
-/// No byte passes the spine, or it is as wide as the NICs below it: neither those of a replica of either role, nor
-/// caches between the roles, which pass it where one leaf does not hold all replicas of both.
+/// Whether no traffic crosses the spine, or it is as wide as the NICs below it. Traffic crosses it within a replica of
+/// either role, and between the roles if one leaf does not hold all replicas of both.
 bool below_one_leaf(const Scenario& s) {
   const auto fit = [](const Deployment& on, double gpus) {
     const NodeSpec& node = on.gpu.node;
