@@ -11,7 +11,7 @@ namespace {
 
 double seconds_of(const calibrate::Record& r) { return calibrate::statistics_of(r.samples_us).median_us * 1e-6; }
 
-/// One line a name, its points by x.
+/// One line per name, with points ordered by x.
 struct Curve {
   std::string name;
   double x = 0, y = 0;
@@ -35,7 +35,7 @@ reports::Chart chart_of(const calibrate::RecordFile& file, reports::Chart chart,
   return chart;
 }
 
-/// The largest number of blocks: what the sweep over working sets is measured with.
+/// The largest number of blocks, used by the sweep over working sets.
 std::int64_t most_blocks(const calibrate::RecordFile& file) {
   std::int64_t most = 0;
   for (const calibrate::Record& r : file.records) {

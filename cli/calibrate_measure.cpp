@@ -26,7 +26,7 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
 
-std::atomic<int> g_signal{0};  // that asked to stop, such as Ctrl-C's
+std::atomic<int> g_signal{0};  // the signal that requested the stop, such as SIGINT
 
 extern "C" void stop_measuring(int signal) { g_signal = signal; }
 
@@ -83,7 +83,7 @@ std::string path_of(const Options& options, const calibrate::Device& device) {
   return name + ".jsonl";
 }
 
-/// The file's end, where lines are added. A half-written last line goes first.
+/// Appends lines to the file, after removing a partial last line.
 class Output {
  public:
   Output(const std::string& path, const calibrate::Device& device) : path_(path) {

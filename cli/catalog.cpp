@@ -19,7 +19,7 @@ namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-/// The names that hold `filter`; all without one. Throws where there are no specs at all.
+/// Names that contain `filter`; all without one. Throws if there are no specs at all.
 std::vector<std::string> listed_names(const Options& options, const char* kind) {
   std::vector<std::string> names = names_of(kind);
   if (names.empty()) throw ConfigError(no_specs(kind));
@@ -49,7 +49,7 @@ std::string spec_text(const char* of, const ConfigTree& tree, const std::string&
   return reports::as_written(tree, format, reports::result_head(reports::ResultKind::kCatalogEntry, of));
 }
 
-/// `roofcast KIND` lists the names by `list`, `roofcast KIND NAME` shows one by `show`.
+/// `roofcast KIND` lists the names with `list`; `roofcast KIND NAME` shows one with `show`.
 template <class Show, class List>
 int catalog(std::span<const std::string> arguments, const char* command, const char* kind, const char* help,
             const Show& show, const List& list) {

@@ -1,4 +1,4 @@
-// roofcast compare: a measured run beside the prediction.
+// roofcast compare: a measured run against its prediction.
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-// roofcast ladder: the techniques one after another.
+// roofcast ladder: serving techniques one after another.
 
 #include "sim/plan/ladder.h"
 #include "cli/command.h"

@@ -29,7 +29,7 @@ namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-/// --requests-out, written as requests end.
+/// Writes --requests-out while requests end.
 class RequestWriter final : public Observer {
  public:
   explicit RequestWriter(const std::string& path) : file_("--requests-out", path) {
@@ -42,11 +42,11 @@ class RequestWriter final : public Observer {
   OutputFile file_;
 };
 
-/// Hands every event to each of them.
+/// Forwards every event to each observer.
 class Observers final : public Observer {
  public:
   void add(Observer* observer) { all_.push_back(observer); }
-  Observer* one() { return all_.empty() ? nullptr : this; }  ///< null: nobody looks
+  Observer* one() { return all_.empty() ? nullptr : this; }  ///< null if there are no observers
   void on_step(const StepRecord& step) override {
     for (Observer* o : all_) o->on_step(step);
   }
