@@ -1,4 +1,4 @@
-// Results side by side: latency, throughput, cost, memory.
+// Charts that compare results: latency, throughput, cost, memory.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ double value_of(const Json& j, const Measure& m) {
   return v ? *v * m.scale : std::nan("");
 }
 
-/// One horizontal bar a result and measure; nothing when no result has any of them.
+/// One horizontal bar per result and measure; nothing if no result has any of them.
 void add_bars(std::span<const Result> results, Chart c, const std::vector<Measure>& measures, std::vector<Chart>& out) {
   c.horizontal = true;
   std::vector<const Result*> rows;

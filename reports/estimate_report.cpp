@@ -86,7 +86,7 @@ std::string speculation_line(const SpeculationEstimate& s) {
       s.speedup_low, s.speedup_high, best);
 }
 
-/// What the encoders take of the prefill.
+/// Time of the encoders within the prefill.
 Seconds encoding(const Estimate& e) {
   Seconds sum{};
   for (const OperatorTime& op : e.prefill.operators) {
@@ -117,7 +117,7 @@ std::string adapter_line(const Estimate& e, const Deployment& d) {
                      significant(AdapterHits(*d.adapters).of(sequences_of_rank(e, d)), 3));
 }
 
-/// What was asked, added to a record.
+/// Adds the request to a record.
 void add_question(const Estimate& e, const Deployment& d, Json& out) {
   out.update(deployment_json(d));
   out["batch"] = e.request.batch + e.waiting;
@@ -152,7 +152,7 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
         "one, and binds; graphs hold {} (engine.cuda_graphs.max_batch)",
         running, graphs.max_batch));
   const int ranks = std::max(d.sharding.tp, d.sharding.ep), domain = d.gpu.node.fabric_domain;
-  if (ranks > domain && domain > d.gpu.node.gpus_per_node)  // of single nodes that is usual
+  if (ranks > domain && domain > d.gpu.node.gpus_per_node)  // for single nodes this is usual
     out.push_back(
         fmt::format("{} GPUs exchange data in every layer, and the NVLink domain of {} has {}: the rest "
                     "crosses the network",
@@ -198,7 +198,7 @@ std::string ranged(Seconds value, const Interval& interval, bool ideal) {
                      human_time(interval.high.base()));
 }
 
-/// The difference to a batch that only decodes is the prompts between.
+/// The difference to decode alone is due to prefill steps in between.
 std::string steady_line(const SteadyLoad& steady) {
   if (!steady.left_out.empty()) return "left out: " + steady.left_out;
   std::string out = fmt::format("{} output tokens/s and TPOT {} with prefills between decode steps, as in simulate",
@@ -214,7 +214,7 @@ std::string balance_line(const ExpertBalance& b, const Sharding& s) {
   return fmt::format("{}, {:.2f} x without the {} redundant experts", fullest, b.as_drawn, s.expert_copies());
 }
 
-/// A single sequence is no longer than the model's context, whatever the cache holds.
+/// A single sequence is limited by the model's context, whatever the cache holds.
 std::string room_line(const EstimateMemory& m, const Deployment& d) {
   const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   const std::string batch = fmt::format("{:.0f} such sequence{}", m.max_batch, m.max_batch == 1 ? "" : "s");

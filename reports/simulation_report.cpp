@@ -49,7 +49,7 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
 /// Whether clients give up or queues are limited.
 bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
 
-/// Kinds of clients, each with what it saw.
+/// Results per kind of client.
 Json clients_json(const ServingMetrics& m, const Scenario& s) {
   Json out = Json::array();
   for (std::size_t i = 0; i < m.clients.size(); ++i) {
@@ -68,7 +68,7 @@ Json clients_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
-/// That are paid for; replicas that are not scaled, all the time.
+/// Paid GPU seconds; without autoscaling, all replicas all the time.
 double gpu_seconds(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
   const double seconds = m.duration.base();
@@ -80,7 +80,7 @@ double gpu_seconds(const ServingMetrics& m, const Scenario& s) {
   return sum;
 }
 
-/// Replicas that came and went.
+/// Starts and stops of replicas.
 Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
   Json out = {{"cold_start_s", fleet.cold_start.base()}, {"replica_starts", m.replica_starts}};
@@ -108,7 +108,7 @@ Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
-/// What ran, and what was asked of it.
+/// The deployment and its settings.
 Json setup_json(const Scenario& s, const FleetCost& cost) {
   Json out = deployment_json(*s.deployment);
   out["replicas"] = s.serving.replicas;
@@ -123,7 +123,7 @@ Json setup_json(const Scenario& s, const FleetCost& cost) {
   return out;
 }
 
-/// What clients saw, under the keys of `vllm bench serve`.
+/// Adds what clients saw, with the keys of `vllm bench serve`.
 void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
   const double seconds = m.duration.base();
   out["duration"] = seconds;
@@ -181,7 +181,7 @@ Json adapters_json(const AdapterMetrics& a) {
       {"hit_rate", hit_rate(a)}, {"loads", a.loads}, {"disk_reads", a.disk_reads}, {"loaded_bytes", a.loaded_bytes}};
 }
 
-/// What the GPUs and their caches did.
+/// Adds the work of the GPUs and their caches.
 void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
   const FrontEndLoad front_end = front_end_load(m, s);
@@ -253,7 +253,7 @@ VerdictTable clients_table(const ServingMetrics& m, const Scenario& s) {
   return table;
 }
 
-/// Lines of a name and what it stands for.
+/// Lines of a name and its value.
 class Lines {
  public:
   void add(const char* name, const std::string& value) { text_ += fmt::format("{:<24}{}\n", name, value); }
@@ -361,7 +361,7 @@ void add_gpu_lines(const Json& json, Lines& lines) {
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));
 }
 
-/// Its part of TTFT. Where it is busy nearly all of the time it is what binds, and what would help is said.
+/// The front end's part of TTFT. If it is busy nearly all the time, it is the bottleneck, and the line says what helps.
 std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
   const FrontEndLoad share = front_end_load(m, s);
   const std::string own = share.idle > Seconds(0)
@@ -513,7 +513,7 @@ std::string simulation_report(const ServingMetrics& m, const Scenario& s, const 
   if (format == "json") return result_text(simulation_json(m, s, over_time, uncertain), question);
   const Json all = to_json(m, s);
   if (format == "table") return verdict_text(verdict_of(m, s, all, uncertain));
-  // The deployment and the metrics as a sweep's row has them, then the other numbers of the JSON.
+  // Deployment and metrics as in a sweep's row, then the other numbers of the JSON.
   Json row = record_json(m, s);
   for (const auto& [key, value] : all.items()) {
     if (value.is_number() && key != "schema" && !row.contains(key)) row[key] = value;
