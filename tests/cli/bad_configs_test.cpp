@@ -1,4 +1,4 @@
-// Every file of tests/bad_configs says on its first lines what it must be answered:
+// The first lines of every file in tests/bad_configs state the expected error:
 //   # expect: PART OF THE MESSAGE          (after path:line:column:)
 //   # run: simulate @                      (@ is the file; `simulate @` when absent)
 //   # status: 2                            (2 when absent)

@@ -1,4 +1,4 @@
-// What the program says of itself: --help, man pages, completions of shells, tables for a terminal.
+// --help, man pages, shell completions, tables for a terminal.
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What becomes of results that cannot be written.
+// Results that cannot be written.
 
 #include <set>
 #include <string>

@@ -1,4 +1,4 @@
-// The page of a result says what the terminal said.
+// The page of a result shows what the terminal shows.
 
 #include <doctest/doctest.h>
 

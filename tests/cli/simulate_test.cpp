@@ -1,4 +1,4 @@
-// What the flags of `simulate` say about a trace.
+// Flags of `simulate` for traces.
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

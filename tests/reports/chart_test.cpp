@@ -9,7 +9,7 @@
 using namespace roofcast;
 using namespace roofcast::reports;
 
-TEST_CASE("chart: stacked bars stand on one another, grouped ones side by side") {
+TEST_CASE("chart: stacked bars are on top of each other, grouped ones side by side") {
   Chart c;
   c.x.categories = {"a", "b"};
   c.series = {Series{.name = "p", .shape = Shape::kBars, .x = {0, 1}, .y = {1, 2}},

@@ -152,7 +152,7 @@ TEST_CASE("charts: each GPU has a frontier of its own, and all together have one
   CHECK(c.series[2].dashed);
 }
 
-TEST_CASE("charts: a rung of a ladder stands on the last one that was kept") {
+TEST_CASE("charts: a rung of a ladder starts at the last one that was kept") {
   Result r = read_result(fixture("ladder.json"));
   // 80 to 50; 55 lost, and was left out: 30 is measured against 50, whose rate is 1280
   r.points[3].result["throughput_gain"] = r.points[3].result["output_tokens_per_s"].get<double>() / 1280;
@@ -369,7 +369,7 @@ TEST_CASE("sweep: points that are asked for different work are not compared") {
   CHECK(c.series[1].labels == std::vector<std::string>{"batch 1"});  // better in both than a batch of 8
 }
 
-TEST_CASE("bars stand side by side only where a category has several") {
+TEST_CASE("bars are side by side only if a category has several") {
   Chart c{.id = "c", .y = {.categories = {"a", "b"}}, .horizontal = true};
   c.series = {{.name = "one", .shape = Shape::kBars, .x = {0}, .y = {1}},
               {.name = "other", .shape = Shape::kBars, .x = {1}, .y = {2}}};

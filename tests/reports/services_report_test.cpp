@@ -1,4 +1,4 @@
-// Several services that are planned together: what is chosen, and what is said of it.
+// Several services that are planned together: the choice, and its report.
 #include "reports/services_report.h"
 
 #include <algorithm>

@@ -458,7 +458,7 @@ TEST_CASE("experts and states in words of their own are refused") {
   CHECK(message(sizes + "moe_layers: null}").empty());
 }
 
-TEST_CASE("layers that attend to pictures alone are refused") {
+TEST_CASE("layers that attend only to images are refused") {
   CHECK(contains(message(R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
                               "cross_attention_layers": [3, 8], "hidden_size": 256, "num_hidden_layers": 10,
                               "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 512,
