@@ -33,7 +33,7 @@ std::map<std::string, std::string> directives(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("bad input is answered with one line that says what, where and the nearest name") {
+TEST_CASE("bad input gets a one-line error with the problem, its location and the nearest name") {
   int seen = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(ROOFCAST_SOURCE_DIR) / "tests/bad_configs")) {
     const std::string name = entry.path().filename().string();
