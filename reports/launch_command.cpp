@@ -234,7 +234,7 @@ void vllm(const Launch& l, LaunchProcess& p) {
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--eplb-config", fmt::format(R"({{"num_redundant_experts":{}}})", copies)});
   add_vllm_settings(l, p.words);
-  // vLLM refuses --api-server-count beside --headless (vllm/entrypoints/cli/serve.py).
+  // vLLM refuses --api-server-count with --headless (vllm/entrypoints/cli/serve.py).
   if (const int servers = l.d.engine.front_ends(s); servers != l.plain.front_ends(s))
     add(p.first_words, {"--api-server-count", std::to_string(servers)});
   add_vllm_speculation(l, p);

@@ -112,7 +112,7 @@ void read_gemma3n_sounds(EncoderPart& in, EncoderSpec& e) {
 
 /// Of Phi-4-multimodal (transformers/models/phi4_multimodal/configuration_phi4_multimodal.py, whose defaults stand for
 /// what a config leaves out, and modeling_phi4_multimodal.py): a convolution and two more by depth and by point make
-/// 12.5 frames a second; blocks with gates; two products, once for speech and once for speech beside pictures.
+/// 12.5 frames a second; blocks with gates; two products, once for speech and once for speech with images.
 void read_phi4_sounds(EncoderPart& in, EncoderSpec& e) {
   e.rule = EncoderSpec::Rule::kSound;
   e.layers = in.number({"num_blocks", "num_hidden_layers"}, 24);

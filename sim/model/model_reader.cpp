@@ -106,7 +106,7 @@ constexpr std::array<std::string_view, 12> kOtherParts{
     "talker_config", "token2wav_config", "code2wav_config", "embd_layer",  "audio_processor",       "img_processor",
     "vision_lora",   "speech_lora",      "vision_tower",    "audio_tower", "speech_encoder_config", "vit_config"};
 
-/// Phi-4-multimodal's adapters for pictures and speech beside every product of its layers, r (k + n) parameters each,
+/// Phi-4-multimodal's adapters for images and speech for every product of its layers, r (k + n) parameters each,
 /// and its tower for pictures, whose sizes its config leaves to its code: those of
 /// transformers/models/phi4_multimodal/configuration_phi4_multimodal.py (SigLIP), and two products as wide as the
 /// model.

@@ -78,8 +78,8 @@ constexpr double kCopyOperations = 2.0 * kIndexOperations;
 ///   LlamaRMSNorm: square 8, mean 4, add and rsqrt of a row 0, to 16 bit 6: 18; by index to fp32 6, mul of a row's
 ///     factor 8, mul of weights 4: 18
 ///   the residual's sum before it: 6; fused with the norm 8 in all; LayerNorm of PyTorch: 4
-///   apply_rotary_pos_emb by index: neg of a half 2, cat 4, mul 4, mul 4, add 6: 20, of queries and keys apart; fused 4
-///   LlamaMLP: silu 4, mul 6: 10; fused 6
+///   apply_rotary_pos_emb by index: neg of a half 2, cat 4, mul 4, mul 4, add 6: 20, for queries and keys separately;
+///   fused 4 LlamaMLP: silu 4, mul 6: 10; fused 6
 struct Kernels {
   double launches = 0, bytes = 0;
 };
@@ -141,7 +141,7 @@ void OperatorList::exchange(Collective kind, const std::string& name, double cou
   if (gpus > 1) add(name, count, CollectiveWork{kind, Bytes(bytes), gpus, !context_.own_all_reduce});
 }
 
-/// LLM.int8() (Dettmers et al. 2022, section 3.2) multiplies the outlier columns apart, in 16 bit. Around the two
+/// LLM.int8() (Dettmers et al. 2022, section 3.2) multiplies the outlier columns separately, in 16 bit. Around the two
 /// products the columns of the input are searched for outliers and gathered (2 k per row), the int8 product leaves as
 /// int32 and is scaled to 16 bit (4 + 4 + 2 n), and the outliers' product is added (2 + 2 n, 2 n of it the product's
 /// own write). It is not one fused kernel: bitsandbytes (MatMul8bitLt.forward) launches about ten more, among them

@@ -337,7 +337,7 @@ void read_method(Precision& p, ConfigReader& in) {
   in.fail("quant_method", fmt::format("'{}' is not known (known: {})", method, join(known, ", ")));
 }
 
-/// quantization_config of the document or of its text part, else modelopt's file beside it (base/model_document.h),
+/// quantization_config of the document or of its text part, else modelopt's file next to it (base/model_document.h),
 /// with one level more. Null where there is none.
 ConfigTree quantization_of(HfConfig& in) {
   ConfigTree tree = in.outer().tree("quantization_config");

@@ -479,7 +479,7 @@ void note_quoted(Scenario& s, const ConfigTree& tree) {
     s.doubts.emplace_back(ConfigError(found.value->mark, text_of(found)).what());
 }
 
-/// Lists the keys of a foreign config that nobody read.
+/// Lists the unread keys of a foreign config.
 void note_unread(Scenario& s) {
   const ModelSpec& model = s.deployment->model;
   if (model.unread.empty()) return;

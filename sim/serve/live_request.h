@@ -49,7 +49,7 @@ struct LiveRequest {
   bool held : 1 = false;     ///< `source` still holds its cache, waiting or in transfer
   bool counted : 1 = true;   ///< false: a warm-up request
   bool started : 1 = false;
-  bool cancelled : 1 = false;        ///< its client has given up; it leaves when the step under way ends
+  bool cancelled : 1 = false;        ///< its client has given up; it leaves when the current step ends
   bool encoded : 1 = false;          ///< its images and audio have been encoded in this prefill
   bool forks : 1 = false;            ///< other sequences start when its prompt is prefilled
   bool arrived : 1 = false;          ///< while waiting: it has reached the replica's queue

@@ -22,7 +22,7 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   // Permutation, offsets, copy, two products, activation, gathering and combination, of Triton and DeepGEMM from
   // Python.
   if (expands_choices(shape, *m.gpu)) return 12.0;
-  // Behind DeepEP: product, activation with quantization, product; the normal mode's also copies, quantizes apart and
+  // Behind DeepEP: product, activation with quantization, product; normal mode also copies, quantizes separately and
   // sums (sglang/srt/layers/moe/moe_runner/deep_gemm.py).
   if (shape.layout == ExpertLayout::kMasked) return 4.0;
   if (shape.layout == ExpertLayout::kContiguous) return 10.0;

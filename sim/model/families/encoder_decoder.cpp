@@ -86,7 +86,7 @@ constexpr std::array<BartLike, 5> kBartLike{{{"bart", true, 2, true, false},
 
 /// T5 (Raffel et al. 2020, arXiv:1910.10683), Flan-T5, mT5 and UMT5: RMSNorm, no biases, heads of a width of their own
 /// (d_kv), positions by a learned bias on the scores: one for all layers of a stack, in UMT5 one for each. What the
-/// bias costs beside the scores is not priced.
+/// bias costs in addition to the scores is not priced.
 ModelSpec read_t5(HfConfig& in) {
   ModelSpec model = start_model(in, {.tied = true});
   model.max_context = 0;  // n_positions is the training length, not a limit
