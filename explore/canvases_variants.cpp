@@ -123,7 +123,8 @@ Variation at_best_batch(Query query, const std::string& gpu, double max_tpot_ms)
   if (good < 0) {
     best = vary(query, "batch", "1");
     if (best.estimate && !within(best)) {
-      best.error = best.estimate->memory.fits ? fmt::format("slower than {} ms a token", max_tpot_ms) : "does not fit";
+      best.error =
+          best.estimate->memory.fits ? fmt::format("slower than {} ms per token", max_tpot_ms) : "does not fit";
       best.estimate.reset();
     }
   }

@@ -189,7 +189,7 @@ void add_speculation(const std::string& x_key, const std::vector<Group>& groups,
   if (last_part(x_key) != "num_speculative_tokens") return;
   Chart c{.id = "speculation",
           .title = "Speed-up of speculative decoding",
-          .x = {.title = "draft tokens a step, k"},
+          .x = {.title = "draft tokens per step, k"},
           .y = {.title = "TPOT without over TPOT with, ratio"}};
   for (const Group& group : groups) {
     const Series tpot = line_of(group, group.label.empty() ? "speed-up" : group.label, kTpot, 0);

@@ -125,7 +125,7 @@ VerdictTable services_table(const ServicesAnswer& a) {
 
 /// One row per offer.
 VerdictTable pools_table(const ServicesAnswer& a) {
-  VerdictTable table{.columns = {"GPU", "used", "paid for", "at most", "USD/h a GPU", "instances of", "price"},
+  VerdictTable table{.columns = {"GPU", "used", "paid for", "at most", "USD/h per GPU", "instances of", "price"},
                      .rows = {},
                      .words = 1};
   for (const PoolUse& use : a.pools) {

@@ -308,7 +308,7 @@ window.Canvases = (function () {
     return {
       guides, sets: [area("weights", "c0", () => data.weight_bytes), area("activations", "c3", () => data.activation_bytes), area("KV cache", "c4", (p) => p.kv_cache_bytes)],
       x: { title: "context of each of the " + data.batch + " sequences, tokens", min: 0 }, y: { title: "memory of one GPU, GB", stacked: true, suggestedMax: (data.capacity_bytes / 1e9) * 1.08 },
-      tooltip: ({ raw, dataset }) => [tick(raw.x) + " tokens a sequence", dataset.label + ": " + text.bytes(dataset.label === "KV cache" ? raw.kv_cache_bytes : raw.y * 1e9)],
+      tooltip: ({ raw, dataset }) => [tick(raw.x) + " tokens per sequence", dataset.label + ": " + text.bytes(dataset.label === "KV cache" ? raw.kv_cache_bytes : raw.y * 1e9)],
     };
   }
 
@@ -349,7 +349,7 @@ window.Canvases = (function () {
     });
     return {
       sets, guides: [{ at: 1, label: "without speculation", color: "alarm", left: true }, { vertical: true, at: data.num_speculative_tokens, label: "k = " + data.num_speculative_tokens, color: "c4" }],
-      x: { title: "drafts a step, k", min: 0, max: data.points.length, step: 1 }, y: { title: "speed-up of decoding", suggestedMax: 1.2 },
+      x: { title: "drafts per step, k", min: 0, max: data.points.length, step: 1 }, y: { title: "speed-up of decoding", suggestedMax: 1.2 },
       tooltip: ({ raw, dataset }) => [dataset.label + ", k = " + raw.num_speculative_tokens, digits(raw.y) + " x", "drafts " + text.ms(raw.draft_ms) + " + verify " + text.ms(raw.verify_ms)],
     };
   }
@@ -480,7 +480,7 @@ window.Canvases = (function () {
     {
       id: "speculation", title: "Speed-up over drafts and acceptance", endpoint: "speculation", keys: ["draft_cost"], make: speculating, lead: "k drafts are verified in one step of the model; drafts that are refused were computed for nothing.",
       say: (d) => [d.assumed ? "Were " + d.method + " switched on: " : d.method + ": ", ...(d.best_num_speculative_tokens ? ["best at k = ", b(String(d.best_num_speculative_tokens)), ", ", b(digits(d.best_speedup) + " x"), " for an acceptance of " + digits(d.acceptance, 2) + "; a draft costs " + digits(d.draft_cost, 2) + " of a step."] : [b("decoding without it is faster"), " at this batch."])],
-      rows: (d) => d.points, columns: [["num_speculative_tokens", "k", String], ["draft_ms", "drafts", text.ms], ["verify_ms", "verify", text.ms], ["tokens_per_step", "tokens a step", digits], ["speedup", "speed-up", digits]],
+      rows: (d) => d.points, columns: [["num_speculative_tokens", "k", String], ["draft_ms", "drafts", text.ms], ["verify_ms", "verify", text.ms], ["tokens_per_step", "tokens per step", digits], ["speedup", "speed-up", digits]],
     },
     {
       id: "rounds", title: "Rounds of speculation", endpoint: "rounds", keys: ["seed"], make: rounds, lead: "Green drafts were accepted; the first refused one is replaced by the model's own token (blue), those after it are thrown away.",

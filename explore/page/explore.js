@@ -128,7 +128,7 @@
       group("Sizes of your own", slider("layers", "Layers", steps(1, 128), { empty: "its own" }), slider("heads", "Heads", powers(128).filter((v) => v >= 8), { empty: "its own" }), slider("head_dim", "Head dimension", [32, 64, 80, 96, 128, 160, 192, 256], { empty: "its own" }), slider("width", "Width (hidden size)", steps(256, 16384), { empty: "its own", min: 64 }),
         slider("gpu_memory_gb", "Memory of a GPU, GB", [8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 141, 192, 288], { empty: "its own", max: 4096 })),
       group("Speculation", select("speculation", "Method", [{ value: "", label: "none" }].concat(plain(choices.speculation))),
-        when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts a step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
+        when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts per step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
         when("speculation", ["draft_model"], select("draft_model", "Draft model", [{ value: "", label: "choose" }].concat(model)))));
     // A model that hears is told a few words and writes what it hears; 448 positions are what Whisper has for both.
     const fit = (name) => {

@@ -18,7 +18,7 @@
   }
 
   function limits(card, canvas, state) {
-    card.append(el("div", { class: "tools" }, field(state, "max_tpot_ms", "limit, ms a token", { min: 1, max: 10000 })));
+    card.append(el("div", { class: "tools" }, field(state, "max_tpot_ms", "limit, ms per token", { min: 1, max: 10000 })));
     const grid = Look.grid(card, canvas.title);
     return (d) => grid.show({
       columns: d.batches.map(String), rows: [...d.contexts].reverse().map((c) => (c >= 1024 ? c / 1024 + "k" : String(c))), x: "sequences at a time", y: "tokens each holds",

@@ -306,7 +306,7 @@ window.Planner = (function () {
   }
 
   // B beside A -------------------------------------------------------------------------------------------------------------
-  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour ?? NaN, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens ?? NaN, digits], ["probability", (w) => 100 * (w.probability ?? NaN), (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
+  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour ?? NaN, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens ?? NaN, digits], ["probability", (w) => 100 * (w.probability ?? NaN), (v) => digits(v) + " %"], ["output tokens/s per GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
   function compare_box(plan) {
     if (!pinned) return el("p", { class: "soft", id: "plan-compare" }, "Pin this plan as A, change one thing, and see B − A here.");
     const a = pinned.plan.winner, b = plan.winner;

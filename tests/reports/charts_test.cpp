@@ -85,7 +85,7 @@ TEST_CASE("charts: a simulation over time") {
   CHECK(chart(charts, "replicas").series[0].y == std::vector<double>{1, 3, 2});
 }
 
-TEST_CASE("charts: a sweep has its numeric key on x and one line a GPU") {
+TEST_CASE("charts: a sweep has its numeric key on x and one line per GPU") {
   const auto charts = charts_from({"sweep.json"});
   const Chart& tpot = chart(charts, "tpot-sweep");
   REQUIRE(tpot.series.size() == 2);

@@ -93,7 +93,7 @@ TEST_CASE("the operators of one Llama layer") {
   CHECK(token_operators(context_of(model), 0).empty());
 }
 
-TEST_CASE("tensor parallelism splits columns and reduces twice a layer") {
+TEST_CASE("tensor parallelism splits columns and reduces twice per layer") {
   const ModelSpec model = shipped("llama-3.1-70b");
   const auto operators = token_operators(context_of(model, {.tp = 8}), 100);
   CHECK(std::get<GemmShape>(find(operators, "qkv_proj").work).n == (64 + 16) * 128 / 8);
