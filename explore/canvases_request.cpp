@@ -98,7 +98,7 @@ std::vector<int> batches_of(const Setup& setup, const Estimate& asked) {
   const int batch = asked.request.batch;
   double most = std::clamp(2.0 * std::max({asked.memory.max_batch, static_cast<double>(batch), 16.0}), 16.0, 4096.0);
   const Deployment& d = setup.deployment();
-  if (d.fidelity != Fidelity::kIdeal) most = std::min<double>(most, std::max(1, d.seats()));
+  if (d.fidelity != Fidelity::kIdeal) most = std::min<double>(most, std::max(1, d.max_sequences()));
   std::vector<int> batches{batch};
   for (int i = 0; i < kMostBatches; ++i)
     batches.push_back(static_cast<int>(std::lround(std::pow(most, i / (kMostBatches - 1.0)))));

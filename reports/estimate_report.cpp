@@ -136,7 +136,7 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
         fmt::format("a batch of {} is more than {} runs at a time ({}, {}): all figures are of {}, and the "
                     "other {} wait until these have ended",
                     r.batch + e.waiting, d.engine.name, r.batch,
-                    d.memory.places < d.engine.max_num_seqs ? "for which its cache has places" : "engine.max_num_seqs",
+                    d.memory.max_sequences < d.engine.max_num_seqs ? "the limit of its cache" : "engine.max_num_seqs",
                     r.batch, e.waiting));
   if (d.adapters) {
     const double named = AdapterHits(*d.adapters).named(sequences_of_rank(e, d));

@@ -309,7 +309,7 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   const Deployment& d = model.deployment();
   Estimate e;
   e.request = asked;
-  if (d.fidelity != Fidelity::kIdeal) e.request.batch = std::clamp(asked.batch, 1, std::max(1, d.seats()));
+  if (d.fidelity != Fidelity::kIdeal) e.request.batch = std::clamp(asked.batch, 1, std::max(1, d.max_sequences()));
   e.waiting = asked.batch - e.request.batch;
   const EstimateRequest& r = e.request;
   check_size(d, r);

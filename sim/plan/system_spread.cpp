@@ -138,7 +138,7 @@ std::string_view name_of(LoadRegime regime) { return kRegimes[static_cast<std::s
 LoadRegime load_regime(const Deployment& d, int replicas, double in_flight, double tokens) {
   const double each = in_flight / std::max(1, replicas);
   const double room = d.memory.max_batch(tokens, d.engine.block_size) * d.sharding.attention_dp;
-  if (each > std::min<double>(room, d.seats())) return LoadRegime::kSaturated;
+  if (each > std::min<double>(room, d.max_sequences())) return LoadRegime::kSaturated;
   return each <= 4.0 * d.sharding.gpus() ? LoadRegime::kLight : LoadRegime::kLoaded;
 }
 

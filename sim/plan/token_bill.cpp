@@ -69,7 +69,7 @@ TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, cons
   const int chunk = std::max(1, std::min(d.engine.max_num_batched_tokens, static_cast<int>(std::lround(prompt))));
   const int ranks = d.sharding.attention_dp;
   const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(ranks), {chunk, 0, true});
-  const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(decoding))));
+  const int batch = std::max(1, std::min(d.max_sequences(), static_cast<int>(std::lround(decoding))));
   const StepBatch step{.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}};
   const double input = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base() / chunk / ranks;
   return {.input = input,

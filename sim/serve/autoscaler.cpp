@@ -53,7 +53,7 @@ int Autoscaler::wish(const FleetLoad& load, int current) const {
       replicas = (load.waiting + load.running) / spec_.target;
       break;
     case ScalingPolicy::kUtilization:
-      replicas = (load.waiting + load.running) / (load.places * spec_.target);
+      replicas = (load.waiting + load.running) / (load.max_sequences * spec_.target);
       break;
   }
   if (load.waiting + load.running > 0) replicas = std::max(replicas, 1.0);

@@ -34,7 +34,7 @@ std::span<const ScalingPolicyName> scaling_policies();  ///< in the order of Sca
 /// The load on the replicas that are serving or starting.
 struct FleetLoad {
   double waiting = 0, running = 0;  ///< requests
-  double places = 1;                ///< max_num_seqs of one replica
+  double max_sequences = 1;         ///< max_num_seqs of one replica
 };
 
 class Autoscaler {

@@ -56,8 +56,8 @@ KvPool::KvPool(const Deployment& d, const SharedTiers& shared)
       state_bytes_(static_cast<std::int64_t>(std::ceil(d.memory.layout.state_per_sequence.base()))),
       tiers_(d, shared) {
   if (states_apart_)
-    state_capacity_ =
-        static_cast<std::int64_t>(d.memory.states.base()) - static_cast<std::int64_t>(d.memory.places) * state_bytes_;
+    state_capacity_ = static_cast<std::int64_t>(d.memory.states.base()) -
+                      static_cast<std::int64_t>(d.memory.max_sequences) * state_bytes_;
 }
 
 void KvPool::take(std::int64_t bytes) {

@@ -25,7 +25,7 @@ struct RankParts {
         requests(table),
         collector(gathered),
         query_len(options.speculation.query_len()),
-        places(std::max(1, deployment->seats() / deployment->sharding.attention_dp)),
+        max_sequences(std::max(1, deployment->max_sequences() / deployment->sharding.attention_dp)),
         kv(*deployment, requests, options.tiers),
         adapters(*deployment),
         batch(requests, kv.layout(), options.speculation.active()),
@@ -41,8 +41,8 @@ struct RankParts {
   std::unique_ptr<Scheduler> scheduler;
   RequestTable& requests;
   Collector& collector;
-  int query_len;  ///< tokens per decoding sequence and step
-  int places;     ///< max_num_seqs
+  int query_len;      ///< tokens per decoding sequence and step
+  int max_sequences;  ///< max_num_seqs
 
   KvAccount kv;
   AdapterSlots adapters;

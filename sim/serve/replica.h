@@ -54,7 +54,7 @@ class Replica {
 
   int running() const;
   int gpus() const { return deployment().sharding.gpus(); }
-  int places() const { return first().places * static_cast<int>(ranks_.size()); }
+  int max_sequences() const { return first().max_sequences * static_cast<int>(ranks_.size()); }
   std::size_t queued() const;
   int outstanding() const { return static_cast<int>(queued()) + running(); }
   std::int64_t outstanding_tokens() const;  ///< prompt tokens of its requests

@@ -115,8 +115,9 @@ void Simulation::change(int replica, ReplicaState state, SimTime now) {
 void Simulation::decide(bool prefill, SimTime now) {
   push_fleet(now + SimTime::of(options_.fleet.scaling(prefill)->interval), FleetEvent::kDecide, prefill ? 1 : 0);
   const std::size_t outside = prefill_replicas_ > 0 && !prefill ? prefilled_.size() : gateway_.size();
-  FleetLoad load{
-      .waiting = static_cast<double>(outside), .running = 0, .places = double(at(first_of(prefill)).places())};
+  FleetLoad load{.waiting = static_cast<double>(outside),
+                 .running = 0,
+                 .max_sequences = double(at(first_of(prefill)).max_sequences())};
   for (int i = first_of(prefill); i < end_of(prefill); ++i) {
     if (fleet_->state(i) != ReplicaState::kActive) continue;
     load.waiting += static_cast<double>(at(i).queued());

@@ -29,7 +29,7 @@ bool StepPlan::prompt_could_run() const {
   const std::vector<Slot>& prompts = parts_.batch.prompts();
   if (std::any_of(prompts.begin(), prompts.end(), [&](Slot slot) { return !landing(parts_.requests[slot]); }))
     return true;
-  if (running() >= parts_.places) return false;
+  if (running() >= parts_.max_sequences) return false;
   Slot first = kNoSlot;
   parts_.queue.waiting().any_of([&](Slot slot) {
     if (comes_back(parts_.requests[slot])) return false;
@@ -78,11 +78,11 @@ bool StepPlan::holds(std::int64_t budget, WhenFull when_full) {
   }
   const WaitingQueue& queue = parts_.queue.waiting();
   Admission head;
-  if (!queue.empty() && running() < parts_.places && !preempted_) head = admission(queue.front(), budget);
+  if (!queue.empty() && running() < parts_.max_sequences && !preempted_) head = admission(queue.front(), budget);
   if (head.possible) {
     held_bytes_ += head.room;
     const double waiting = static_cast<double>(queue.size());
-    const double placed = std::min<double>(waiting, parts_.places - running());
+    const double placed = std::min<double>(waiting, parts_.max_sequences - running());
     tokens += static_cast<double>(parts_.queue.waiting_tokens()) * placed / waiting;
   }
   if (tokens <= 0) return false;
@@ -123,7 +123,7 @@ bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
 void StepPlan::admit(std::int64_t budget, bool all) {
   if (parts_.adapters.active()) return admit_around(budget, all);
   const WaitingQueue& queue = parts_.queue.waiting();
-  while (!queue.empty() && running() < parts_.places && (budget > 0 || all)) {
+  while (!queue.empty() && running() < parts_.max_sequences && (budget > 0 || all)) {
     const Slot slot = queue.front();
     const Admission how = admission(slot, budget);
     if (!how.possible) break;
@@ -137,9 +137,9 @@ void StepPlan::admit(std::int64_t budget, bool all) {
 /// sglang/srt/managers/scheduler.py, can_run_lora_batch).
 void StepPlan::admit_around(std::int64_t budget, bool all) {
   using Offer = WaitingQueue::Offer;
-  if (running() >= parts_.places || (budget <= 0 && !all)) return;
+  if (running() >= parts_.max_sequences || (budget <= 0 && !all)) return;
   parts_.queue.offer_all([&](Slot slot) {
-    if (running() >= parts_.places || (budget <= 0 && !all)) return Offer::kStop;
+    if (running() >= parts_.max_sequences || (budget <= 0 && !all)) return Offer::kStop;
     if (!parts_.adapters.can_hold(parts_.requests[slot].adapter)) return Offer::kSkipped;
     const Admission how = admission(slot, budget);
     if (!how.possible) return Offer::kStop;
@@ -155,7 +155,7 @@ void StepPlan::admit_those_back(std::int64_t budget) {
   using Offer = WaitingQueue::Offer;
   if (!parts_.queue.some_come_back()) return;
   parts_.queue.offer_all([&](Slot slot) {
-    if (running() >= parts_.places) return Offer::kStop;
+    if (running() >= parts_.max_sequences) return Offer::kStop;
     const LiveRequest& r = parts_.requests[slot];
     if (!comes_back(r) || !parts_.adapters.can_hold(r.adapter)) return Offer::kSkipped;
     const Admission how = admission(slot, budget);
@@ -342,7 +342,7 @@ void StepPlan::preempt(Slot victim) {
 
 bool StepPlan::waits_for_batch() {
   const WaitingQueue& queue = parts_.queue.waiting();
-  if (queue.empty() || queue.size() >= static_cast<std::size_t>(parts_.places)) return false;
+  if (queue.empty() || queue.size() >= static_cast<std::size_t>(parts_.max_sequences)) return false;
   SimTime first = parts_.requests[queue.front()].arrival;  // the queue may not be ordered by arrival
   queue.for_each([&](Slot slot) { first = std::min(first, parts_.requests[slot].arrival); });
   const SimTime due = first + SimTime::of(parts_.engine.batch_wait);
@@ -351,7 +351,7 @@ bool StepPlan::waits_for_batch() {
 }
 
 bool StepPlan::arrival_could_start() const {
-  if (running() >= parts_.places) return false;
+  if (running() >= parts_.max_sequences) return false;
   if (parts_.engine.prefill_wait_steps > 0 || parts_.adapters.active()) return true;
   return parts_.queue.waiting().empty() || !parts_.queue.waiting().first_come();
 }

@@ -39,7 +39,7 @@ double share_of(const Deployment& d) {
 }
 
 /// MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO of SGLang.
-constexpr double kPlacesOfASequence = 3;
+constexpr double kSlotsPerSequence = 3;
 
 /// Memory that TensorRT-LLM holds beyond the sharded weights for models with latent attention: the whole embedding on
 /// every rank (tensorrt_llm/_torch/models/modeling_deepseekv3.py), a second copy of the keys' up-projection for
@@ -168,9 +168,9 @@ Bytes Deployment::activations(double tokens, double logit_rows, double context) 
   return std::max(forward, Bytes(sorted));
 }
 
-int Deployment::seats() const {
-  const double seats = std::min<double>(engine.max_num_seqs, memory.places) * sharding.attention_dp;
-  return static_cast<int>(std::min(seats, 1e9));
+int Deployment::max_sequences() const {
+  const double all = std::min<double>(engine.max_num_seqs, memory.max_sequences) * sharding.attention_dp;
+  return static_cast<int>(std::min(all, 1e9));
 }
 
 void MemoryPlan::set_states_apart(const EngineSpec& engine) {
@@ -180,9 +180,9 @@ void MemoryPlan::set_states_apart(const EngineSpec& engine) {
   if (engine.state_memory_ratio <= 0 || state <= Bytes(0) || cache <= Bytes(0)) return;
   const Bytes most = cache * (engine.state_memory_ratio / (1 + engine.state_memory_ratio));
   states = engine.prefix_caching ? most : std::min(most, state * static_cast<double>(engine.max_num_seqs));
-  places = std::floor(states / state / (engine.prefix_caching ? kPlacesOfASequence : 1));
+  max_sequences = std::floor(states / state / (engine.prefix_caching ? kSlotsPerSequence : 1));
   cache -= states;
-  if (places < 1 && !infeasible)
+  if (max_sequences < 1 && !infeasible)
     infeasible =
         Infeasible{fmt::format("{:.3f} GB set aside for the states of recurrent layers have no room for one "
                                "sequence, which takes {:.3f}",
@@ -197,12 +197,13 @@ CacheLayout MemoryPlan::pooled() const {
 
 double MemoryPlan::max_batch(double tokens, double block) const {
   const Bytes each = pooled().paged_bytes(tokens, std::max(block, 1.0));
-  return each > Bytes(0) ? std::min(places, std::floor(std::max(cache.base(), 0.0) / each.base())) : places;
+  return each > Bytes(0) ? std::min(max_sequences, std::floor(std::max(cache.base(), 0.0) / each.base()))
+                         : max_sequences;
 }
 
 /// Bisection over whole tokens: the bytes of a sequence never shrink as it grows.
 double MemoryPlan::max_context(double block) const {
-  if (places < 1) return 0.0;
+  if (max_sequences < 1) return 0.0;
   const double step = std::max(block, 1.0);
   const CacheLayout blocks = pooled();
   const auto fits = [&](double tokens) { return blocks.paged_bytes(tokens, step) <= cache; };
@@ -270,7 +271,7 @@ std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache,
 /// Sequences that fit at the same time with contiguous caches, each as long as the longest request.
 double regions(const Deployment& d, const MemoryPlan& plan) {
   const Bytes each = plan.pooled().sequence_bytes(region_tokens(d));
-  return each > Bytes(0) ? std::floor(std::max(plan.cache.base(), 0.0) / each.base()) : plan.places;
+  return each > Bytes(0) ? std::floor(std::max(plan.cache.base(), 0.0) / each.base()) : plan.max_sequences;
 }
 
 /// vLLM takes its fraction of the total memory and subtracts what is in use. SGLang takes its fraction of the memory
@@ -314,11 +315,12 @@ MemoryPlan plan_memory(const Deployment& d) {
         break;
     }
     plan.set_states_apart(d.engine);
-    if (d.engine.block_size == 0 && d.engine.kv_cache) plan.places = std::min(plan.places, regions(d, plan));
+    if (d.engine.block_size == 0 && d.engine.kv_cache)
+      plan.max_sequences = std::min(plan.max_sequences, regions(d, plan));
   }
   if (plan.cache <= Bytes(0)) {
     plan.infeasible = Infeasible{fmt::format("{} does not fit {}: {}", d.model.name, d.gpu.name, memory_sum(d, plan))};
-  } else if (plan.places < 1 && d.engine.block_size == 0 && d.engine.kv_cache) {
+  } else if (plan.max_sequences < 1 && d.engine.block_size == 0 && d.engine.kv_cache) {
     plan.infeasible = Infeasible{fmt::format(
         "{} does not fit {}: without blocks each sequence takes a region of {:.0f} tokens, the longest request "
         "(engine.max_model_len); one takes {:.1f} GB, and {:.1f} GB are free",

@@ -26,12 +26,12 @@ struct MemoryPlan {
   Bytes cache{};                 ///< left for KV blocks, and for states if they share it
   Bytes states{};                ///< reserved for the states of recurrent layers; 0: they share the cache
   std::int64_t state_block = 0;  ///< tokens per block whose KV is as large as the state of a layer
-  double places = 1e9;           ///< sequences whose states fit in `states`
+  double max_sequences = 1e9;    ///< sequences whose states or contiguous caches fit
   CacheLayout layout;
   std::optional<Infeasible> infeasible;  ///< weights and activations do not fit
 
   /// Splits the cache into states and KV blocks, as SGLang does: by state_memory_ratio with prefix caching (the cached
-  /// states then take two places of three), otherwise one state per sequence that may run
+  /// states then take two slots of three), otherwise one state per sequence that may run
   /// (model_runner_kv_cache_mixin.py, _handle_max_mamba_cache). Infeasible if not even one sequence fits.
   void set_states_apart(const EngineSpec& engine);
   /// The layout of the shared cache: without states that have reserved memory.
@@ -72,7 +72,7 @@ struct Deployment {
     return (memory.weights - memory.copied_weights - memory.adapters) * sharding.gpus();
   }                               ///< of all GPUs
   Bytes reserved_memory() const;  ///< per GPU, in addition to weights and activations
-  int seats() const;              ///< maximum running sequences, over all attention-DP ranks
+  int max_sequences() const;      ///< maximum running sequences, over all attention-DP ranks
   /// Activation bytes of one GPU for a step of `tokens` tokens with up to `context` visible tokens each. `logit_rows`
   /// of them are sampled.
   Bytes activations(double tokens, double logit_rows, double context) const;

@@ -25,9 +25,9 @@ std::vector<StepPoint> step_points(const Scenario& s, int prompt, StepPricer& pr
   const int query = s.serving.speculation.query_len();
   const double tokens = AcceptanceLaw(s.serving.speculation).mean_tokens();
   const double room = d.memory.max_batch(prompt + 1.0, d.engine.block_size) * d.sharding.attention_dp;
-  const int seats = std::min(d.seats(), 1 << 16);
+  const int max_sequences = std::min(d.max_sequences(), 1 << 16);
   std::vector<StepPoint> points;
-  for (int b : batches_up_to(std::max(1, static_cast<int>(std::min<double>(seats, room))))) {
+  for (int b : batches_up_to(std::max(1, static_cast<int>(std::min<double>(max_sequences, room))))) {
     const double context = static_cast<double>(prompt) * b;
     const Seconds step =
         pricer.cost({.decodes = b, .decode_context = context, .query_len = query, .prefills = {}}).time;

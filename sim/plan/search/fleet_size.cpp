@@ -137,7 +137,7 @@ class Evaluator {
   /// Number of users that a replica runs at the same time.
   double room() const {
     const Deployment& d = *candidate_.scenario.deployment;
-    return d.seats();
+    return d.max_sequences();
   }
 
   /// The highest load that one replica holds. Many more users than fit at once are only tried if fewer hold, because

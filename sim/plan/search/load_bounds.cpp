@@ -48,7 +48,7 @@ double prompt_time(const Deployment& d, StepPricer& pricer) {
 double output_time(const Deployment& d, const SpeculationSpec& speculation, StepPricer& pricer) {
   const double tokens = AcceptanceLaw(speculation).mean_tokens();
   double least = std::numeric_limits<double>::infinity();
-  for (int batch : sizes_up_to(std::min(d.seats(), 1 << 16))) {
+  for (int batch : sizes_up_to(std::min(d.max_sequences(), 1 << 16))) {
     const Seconds step = pricer
                              .cost({.decodes = batch,
                                     .decode_context = static_cast<double>(batch),

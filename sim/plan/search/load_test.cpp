@@ -57,9 +57,9 @@ class TestObserver final : public Observer {
 double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
   const Deployment& d = *s.deployment;
   const double prompt = s.workload->prompt_tokens.mean(), output = s.workload->output_tokens.mean();
-  const double room = std::max(
-      1.0,
-      std::min<double>(d.seats(), d.memory.max_batch(prompt + output, d.engine.block_size) * d.sharding.attention_dp));
+  const double room =
+      std::max(1.0, std::min<double>(d.max_sequences(), d.memory.max_batch(prompt + output, d.engine.block_size) *
+                                                            d.sharding.attention_dp));
   const int batch = static_cast<int>(std::min(room, 65536.0));
   const double rate = test.load / test.fleet.replicas, context = prompt + output / 2;
   const double more = s.serving.disaggregation ? 1.1 : 1.5;  // prefill chunks make steps longer

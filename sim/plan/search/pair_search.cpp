@@ -282,8 +282,8 @@ class PairEvaluator {
     const double rate = std::min(bounds_.requests_per_s(fleet), 1000.0 * (fleet.replicas + fleet.prefill_replicas));
     if (kind_ == LoadKind::kRate) return rate;
     const Deployment& d = *pair_.scenario.deployment;
-    const double seats = static_cast<double>(d.seats()) * fleet.replicas;
-    return std::clamp(1.5 * rate * longest_stay(pair_.scenario), 1.0, seats);
+    const double max_sequences = static_cast<double>(d.max_sequences()) * fleet.replicas;
+    return std::clamp(1.5 * rate * longest_stay(pair_.scenario), 1.0, max_sequences);
   }
 
   /// The rate of the grid nearest to this one if the fleet holds it; else 0.
