@@ -28,14 +28,14 @@ bool is_number(const std::string& text) {
 }
 
 /// `settings` with its amounts as numbers.
-ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts, Seats& seats) {
+ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts, SequenceLimit& limit) {
   auto out = std::make_shared<ConfigNode>(*settings);
   for (std::string_view key : kAmounts) {
     const auto entry = std::find_if(out->entries.begin(), out->entries.end(),
                                     [&](const ConfigNode::Entry& e) { return e.key == key; });
     if (entry == out->entries.end() || !entry->value) continue;
     if (!is_number(entry->value->scalar)) {
-      const Amount amount = evaluate_amount(*entry->value, facts, seats.max_num_seqs);
+      const Amount amount = evaluate_amount(*entry->value, facts, limit.max_num_seqs);
       if (!amount.known) {
         out->entries.erase(entry);
         continue;
@@ -46,7 +46,8 @@ ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts
                           fmt::format("'{}' comes out at {:g}; it must be from 1 to {:.0f}", key, amount.value, kMost));
       entry->value = make_scalar(fmt::format("{:.0f}", amount.value), entry->value->mark);
     }
-    if (key == "max_num_seqs" && !seats.told) seats.max_num_seqs = std::strtod(entry->value->scalar.c_str(), nullptr);
+    if (key == "max_num_seqs" && !limit.from_scenario)
+      limit.max_num_seqs = std::strtod(entry->value->scalar.c_str(), nullptr);
   }
   return out;
 }
@@ -154,7 +155,8 @@ std::string image_on(const LaunchRecipe& recipe, const std::string& engine, cons
   return version;
 }
 
-LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin) {
+LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, SequenceLimit limit,
+                           const Mark& origin) {
   const bool launches = recipe.engines.empty() ||
                         std::find(recipe.engines.begin(), recipe.engines.end(), facts.engine) != recipe.engines.end();
   if (!launches)
@@ -164,7 +166,7 @@ LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& fa
   const auto lay = [](ConfigTree& over, const ConfigTree& more) { over = over ? overlay(over, more) : more; };
   for (const LaunchRule& rule : recipe.rules) {
     if (!holds(rule.when, facts)) continue;
-    if (rule.engine) lay(settings.engine, with_amounts(rule.engine, facts, seats));
+    if (rule.engine) lay(settings.engine, with_amounts(rule.engine, facts, limit));
     if (rule.precision) lay(settings.precision, rule.precision);
   }
   return settings;

@@ -58,12 +58,13 @@ std::string image_on(const LaunchRecipe& recipe, const std::string& engine, cons
 struct LaunchSettings {
   ConfigTree engine, precision;
 };
-/// `seats`: max_num_seqs of the release or, where the scenario writes it, its own, which rules do not change.
-struct Seats {
+/// max_num_seqs of the release, or the scenario's own.
+struct SequenceLimit {
   double max_num_seqs = 0;
-  bool told = false;
+  bool from_scenario = false;  ///< rules then do not change it
 };
-LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin);
+LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, SequenceLimit limit,
+                           const Mark& origin);
 
 /// Whether the date of the client matters: `images` has dates, or a rule depends on it.
 bool asks_for_day(const LaunchRecipe& recipe);
