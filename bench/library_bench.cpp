@@ -1,4 +1,4 @@
-// What one estimate costs through the library: python/bench/speed.py asks the same through Python.
+// Time of one estimate through the C++ library; python/bench/speed.py measures the same through Python.
 #include <benchmark/benchmark.h>
 
 #include "roofcast/roofcast.h"

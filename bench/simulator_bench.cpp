@@ -22,7 +22,7 @@ workload:
   requests: 1000
 )";
 
-/// A decode step that was priced before, and one that was not.
+/// A decode step with a cached price (this one), and without.
 void step_query_warm(benchmark::State& state) {
   StepModel model(scenario(kLlama8b).deployment);
   double context = 16 * 1024;

@@ -1,4 +1,4 @@
-// roofcast calibrate acceptance: which acceptance explains runs with multi-token prediction.
+// roofcast calibrate acceptance: acceptance of drafts inferred from runs with multi-token prediction.
 
 #include <fmt/format.h>
 

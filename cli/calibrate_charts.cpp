@@ -11,7 +11,7 @@ namespace {
 
 double seconds_of(const calibrate::Record& r) { return calibrate::statistics_of(r.samples_us).median_us * 1e-6; }
 
-/// One line a name, its points by x.
+/// One line per name, with points ordered by x.
 struct Curve {
   std::string name;
   double x = 0, y = 0;
@@ -35,7 +35,7 @@ reports::Chart chart_of(const calibrate::RecordFile& file, reports::Chart chart,
   return chart;
 }
 
-/// The largest number of blocks: what the sweep over working sets is measured with.
+/// The largest number of blocks, used by the sweep over working sets.
 std::int64_t most_blocks(const calibrate::RecordFile& file) {
   std::int64_t most = 0;
   for (const calibrate::Record& r : file.records) {
@@ -94,7 +94,7 @@ std::vector<reports::Chart> measurement_charts(const calibrate::RecordFile& file
     if (r.point.op != "gemm" || r.point.number("n") != 28672) return std::nullopt;
     return Curve{r.point.dtype, static_cast<double>(r.point.number("m")), r.flops / seconds_of(r) / 1e12};
   }));
-  reports::Chart decode{.id = "decode-attention", .title = "Decode attention: bytes a second by context"};
+  reports::Chart decode{.id = "decode-attention", .title = "Decode attention: bytes per second by context"};
   decode.x = {.title = "context, tokens", .log = true};
   decode.y = {.title = "TB/s"};
   charts.push_back(chart_of(file, std::move(decode), [](const calibrate::Record& r) -> std::optional<Curve> {

@@ -10,13 +10,13 @@
 
 namespace roofcast::cli {
 
-/// Bandwidth by working set and by resident blocks, product rate by m, bytes per second of decode attention by context;
-/// and where predictions were found (one validation a table, or none at all), predicted over measured by m.
+/// Bandwidth by working set and by resident blocks, GEMM rate by m, bytes per second of decode attention by context;
+/// and with predictions (one validation per table, or none), predicted / measured by m.
 std::vector<reports::Chart> measurement_charts(const calibrate::RecordFile& file,
                                                const std::vector<calibrate::MeasuredTable>& tables,
                                                const std::vector<calibrate::KernelValidation>& found);
 
-/// Shares of the peaks as bars.
+/// Fractions of the peaks as bars.
 std::vector<reports::Chart> constants_charts(const std::vector<calibrate::Ceiling>& ceilings);
 
 }  // namespace roofcast::cli

@@ -27,8 +27,8 @@ namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-/// The sets of kernels that a table informs: libraries and our own streams inform every set that extends none. A set
-/// that extends another uses the same libraries.
+/// The sets of kernels that a table informs. Libraries and our own streams inform every set that extends none, because
+/// a set that extends another uses the same libraries.
 std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
   std::set<std::string> makers;
   const std::size_t column = table.column("engine");
@@ -72,7 +72,7 @@ std::string summary(const std::vector<calibrate::FittedSet>& all) {
   return table.text();
 }
 
-/// Warns of constants that should not be read as physics.
+/// Warns of constants without physical meaning.
 std::string doubts(const std::vector<calibrate::FittedSet>& all) {
   std::string text;
   for (const calibrate::FittedSet& of : all) {
@@ -200,7 +200,7 @@ calibrate::FitOptions fit_options(const Options& options) {
   return fit;
 }
 
-/// The machine's shares go to a GPU file; efficiency files belong to a kind of GPU.
+/// The machine's fractions go to a GPU file, because efficiency files belong to a type of GPU.
 ThisMachine find_machine(const Inputs& inputs, const Options& options, const ConfigTree& tree, const GpuSpec& gpu,
                          std::vector<std::string>* too_few) {
   ThisMachine machine{{}, gpu, {}};
@@ -215,7 +215,7 @@ ThisMachine find_machine(const Inputs& inputs, const Options& options, const Con
   return machine;
 }
 
-/// Constants can be kept only if they are this GPU's and this kernel's own.
+/// Constants can only be kept if they are stated for this GPU and this kernel.
 void require_stated(const calibrate::FittedSet& kept, const ConfigTree& gpu) {
   for (const calibrate::FittedConstants& block : kept.blocks) {
     const bool stated =
@@ -260,7 +260,7 @@ std::vector<calibrate::FittedSet> fit_table(const Input& input, const Options& o
   return out;
 }
 
-/// Writes each file once: it holds either its old content or all blocks.
+/// Writes each file once: it contains either its old content or all blocks.
 void write_constants(const std::vector<calibrate::FittedSet>& all, const Options& options, const ConfigTree& gpu) {
   std::set<std::string> moved;
   if (options.has("efficiency-dir"))
@@ -294,7 +294,7 @@ std::vector<calibrate::FittedSet> fit_all(const Inputs& inputs, const Options& o
   return all;
 }
 
-/// One line per share of the machine.
+/// One line per fraction of the machine.
 std::string shares_of(const calibrate::FitResult<MachineShares>& fit) {
   reports::Table table({"this machine gives", "of its kind", "standard error", ""});
   for (std::size_t i = 0; i < fit.fields.size(); ++i) {

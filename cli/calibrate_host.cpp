@@ -22,7 +22,7 @@ std::string fit_data(const HostFit& fit, const std::string& format) {
   return calibration_text(host_fit_json(fit), "host", format);
 }
 
-/// The YAML to stdout, so that `> host.yaml` is one; how good it is to stderr.
+/// The YAML goes to stdout, so that `> host.yaml` works; the quality of the fit goes to stderr.
 void print_fit(const HostFit& fit) {
   fmt::print("host:\n");
   for (const HostParameter& p : host_parameters()) {
@@ -56,7 +56,7 @@ HostFit fit_host_to_bench(const Options& options) {
   return fit_host_to_runs(scenario, runs, static_cast<int>(options.integer("evaluations", 1, 100000)));
 }
 
-/// Calls use(member, cost, value) with what each member of the population pays: launch_speed is no time.
+/// Calls use(member, cost, value) with the costs of each member of the population; launch_speed is no time.
 void for_each_cost(const PopulationCosts& costs, const auto& use) {
   for (const auto& [member, values] : costs) {
     for (std::size_t i = 0; i < population_costs().size(); ++i) {
@@ -72,7 +72,7 @@ void for_each_cost(const PopulationCosts& costs, const auto& use) {
   }
 }
 
-/// The costs of each member of the population, as the YAML of an engine, a front end or a recipe takes them.
+/// The costs of each member of the population as YAML for an engine, a front end or a recipe.
 std::string population_yaml(const PopulationCosts& costs) {
   std::string text, last;
   for_each_cost(costs, [&](const std::string& member, const std::string& cost, double value, bool time) {
@@ -134,7 +134,8 @@ int run_calibrate_host(std::span<const std::string> arguments) {
       "bench", po::value<std::vector<std::string>>()->composing(),
       "FILE: of a load generator, as `compare --bench` takes it; repeatable")(
       "rounds", po::value<std::string>()->default_value("4"), "N: times to simulate the runs again, with --data")(
-      "evaluations", po::value<std::string>()->default_value("160"), "N: most evaluations of the loss, with --bench");
+      "evaluations", po::value<std::string>()->default_value("160"),
+      "N: maximum evaluations of the loss, with --bench");
   options.add_format_flags();
   if (!options.parse(arguments)) return kDone;
   if (options.has("bench")) {

@@ -26,7 +26,7 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
 
-std::atomic<int> g_signal{0};  // that asked to stop, such as Ctrl-C's
+std::atomic<int> g_signal{0};  // the signal that requested the stop, such as SIGINT
 
 extern "C" void stop_measuring(int signal) { g_signal = signal; }
 
@@ -83,7 +83,7 @@ std::string path_of(const Options& options, const calibrate::Device& device) {
   return name + ".jsonl";
 }
 
-/// The file's end, where lines are added. A half-written last line goes first.
+/// Appends lines to the file, after removing a partial last line.
 class Output {
  public:
   Output(const std::string& path, const calibrate::Device& device) : path_(path) {
@@ -152,7 +152,7 @@ void print_summary(const calibrate::MeasureSummary& s, const std::string& path) 
 int run_calibrate_measure(std::span<const std::string> arguments) {
   Options options(
       "roofcast calibrate measure [--out FILE.jsonl] [--budget 3min] [--resume] [--only OP,...]",
-      "Runs microkernels on a CUDA GPU and appends one JSON line per point, the most telling points first.\n"
+      "Runs microkernels on a CUDA GPU and appends one JSON line per point, the most informative points first.\n"
       "Every result is compared with a CPU reference before it is timed. Ctrl-C keeps what is there.\n"
       "Operators: " +
           fmt::format("{}", fmt::join(calibrate::grid_operators(), " ")));

@@ -1,4 +1,4 @@
-// roofcast calibrate power: the power curve that measured servers ask for.
+// roofcast calibrate power: fits the power curve to measured servers.
 
 #include <fmt/format.h>
 

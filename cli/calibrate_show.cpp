@@ -1,4 +1,4 @@
-// roofcast calibrate show: constants and ceilings beside the datasheet, and their plots.
+// roofcast calibrate show: constants and ceilings against the datasheet, and their plots.
 
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ std::string constants_table(const std::vector<calibrate::ShownBlock>& blocks) {
   return table.text();
 }
 
-/// How many constants the rows determine.
+/// The number of constants that the rows determine.
 std::string constants_count(const std::vector<calibrate::ShownBlock>& blocks) {
   constexpr int kFew = 10;
   reports::Table table(
@@ -84,7 +84,7 @@ std::string constants_count(const std::vector<calibrate::ShownBlock>& blocks) {
   return table.text();
 }
 
-/// The GPU of --gpu, or the one in configs/hardware that the device is; null when there is none.
+/// The GPU of --gpu, or the one in configs/hardware that matches the device; null if there is none.
 ConfigTree gpu_of(const Options& options, const calibrate::RecordFile& file) {
   if (options.has("gpu")) {
     const ConfigTree tree = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
@@ -94,7 +94,7 @@ ConfigTree gpu_of(const Options& options, const calibrate::RecordFile& file) {
   return calibrate::gpu_of_device(calibrate::device_of(file));
 }
 
-/// Microseconds that the attention of a measured step takes by itself, where the file has it at the same shape.
+/// Microseconds of the attention in a measured step, if the file has it at the same shape.
 std::optional<double> attention_of(const calibrate::RecordFile& file, const calibrate::Record& step) {
   const auto same = [&](const calibrate::Record& r) {
     const calibrate::Point& p = r.point;
@@ -107,8 +107,8 @@ std::optional<double> attention_of(const calibrate::RecordFile& file, const cali
   return calibrate::statistics_of(found->samples_us).median_us;
 }
 
-/// Measured decode steps beside the GPU time of the same step as `estimate` prices it; empty when there are none. The
-/// step runs our own attention, estimate's an engine's: `this attention` puts the measured one in its place.
+/// Measured decode steps against the GPU time that `estimate` predicts; empty if there are none. The step runs our own
+/// attention, estimate an engine's: `this attention` substitutes the measured one.
 std::string step_table(const calibrate::RecordFile& file, const std::string& gpu_file) {
   reports::Table table({"decode step, Llama-3.1-8B bf16", "context", "measured ms", "estimated ms", "error",
                         "this attention ms", "error"});
@@ -148,12 +148,12 @@ std::string step_table(const calibrate::RecordFile& file, const std::string& gpu
   return "\n" + table.text() + mean;
 }
 
-/// What the board drew under load, beside what `power_of` says of the same work in the same time.
+/// Board power under load against power_of() for the same work in the same time.
 std::string power_table(const calibrate::RecordFile& file, const GpuSpec& gpu) {
   reports::Table table({"board power", "measured W", "forecast W", "error", "clock MHz"});
   bool any = false;
   for (const calibrate::Record& r : file.records) {
-    constexpr std::int64_t kMeanOver = 1000;  // ms: NVML's reading is the mean of so long
+    constexpr std::int64_t kMeanOver = 1000;  // ms: averaging time of NVML's reading
     const bool steady = r.point.find("load_ms") != nullptr && r.point.number("load_ms") > kMeanOver;
     if (!steady || !r.has_time() || r.during.power_w <= 0) continue;
     const double seconds = calibrate::statistics_of(r.samples_us).median_us * 1e-6;
@@ -198,7 +198,7 @@ void draw(const Options& options, std::vector<reports::Chart> charts) {
     fmt::print(stderr, "{}\n", path);
 }
 
-/// Measurements as data: a row a ceiling.
+/// Measurements as data, one row per ceiling.
 std::string records_data(const calibrate::RecordFile& file, const std::optional<calibrate::BenchedGpu>& gpu,
                          const std::vector<calibrate::KernelValidation>& found, const std::string& format) {
   reports::Json out = calibration_head("measurements");

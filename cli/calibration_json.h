@@ -1,5 +1,5 @@
 #pragma once
-// What `calibrate show`, `fit` and `host` print, as results of kind "calibration".
+// Output of `calibrate show`, `fit` and `host` as results of kind "calibration".
 
 #include <string>
 #include <vector>

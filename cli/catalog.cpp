@@ -20,7 +20,7 @@ namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-/// The names that hold `filter`; all without one. Throws where there are no specs at all.
+/// Names that contain `filter`; all without one. Throws if there are no specs at all.
 std::vector<std::string> listed_names(const Options& options, const char* kind) {
   std::vector<std::string> names = names_of(kind);
   if (names.empty()) throw ConfigError(no_specs(kind));
@@ -50,7 +50,7 @@ std::string spec_text(const char* of, const ConfigTree& tree, const std::string&
   return reports::as_written(tree, format, reports::result_head(reports::ResultKind::kCatalogEntry, of));
 }
 
-/// `roofcast KIND` lists the names by `list`, `roofcast KIND NAME` shows one by `show`.
+/// `roofcast KIND` lists the names with `list`; `roofcast KIND NAME` shows one with `show`.
 template <class Show, class List>
 int catalog(std::span<const std::string> arguments, const char* command, const char* kind, const char* help,
             const Show& show, const List& list) {
@@ -73,7 +73,7 @@ int catalog(std::span<const std::string> arguments, const char* command, const c
 
 int run_models(std::span<const std::string> arguments) {
   return catalog(
-      arguments, "models", "models", "The models that names stand for: parameters, weight and cache bytes, layers.",
+      arguments, "models", "models", "The shipped models: parameters, weight and cache bytes, layers.",
       [](const ConfigTree& tree, const std::string& format) {
         return reports::model_report(parse_model(tree), format);
       },
@@ -121,7 +121,8 @@ int run_engines(std::span<const std::string> arguments) {
 
 int run_recipes(std::span<const std::string> arguments) {
   return catalog(
-      arguments, "recipes", "recipes", "Launch recipes: who starts engines how, rule by rule with sources.",
+      arguments, "recipes", "recipes",
+      "Launch recipes: settings with which engines are launched, rule by rule with sources.",
       [](const ConfigTree& tree, const std::string& format) {
         (void)parse_launch_recipe(tree);
         return spec_text("recipes", tree, format);

@@ -1,5 +1,5 @@
 #pragma once
-// What `roofcast COMMAND` runs. Boost.Program_options is used in this folder alone.
+// The implementation of `roofcast COMMAND`. Only this folder uses Boost.Program_options.
 
 #include <optional>
 #include <span>
@@ -11,20 +11,20 @@
 
 namespace roofcast::cli {
 
-/// Exit status of the program: see docs/command-line.md. To `kInterrupted` the number of the signal is added.
+/// Exit status of the program: see docs/command-line.md. kInterrupted is added to the signal number.
 enum ExitStatus { kDone = 0, kBug = 1, kBadInput = 2, kNoAnswer = 3, kInterrupted = 128 };
 
 struct Command {
   std::string_view name, help;
   int (*run)(std::span<const std::string> arguments);
-  std::span<const Command> (*steps)() = nullptr;  ///< what its first word chooses among, such as `calibrate fit`
+  std::span<const Command> (*steps)() = nullptr;  ///< steps selected by its first word, such as `calibrate fit`
 };
 
 /// Every subcommand, in the order of the help.
 std::span<const Command> commands();
 std::span<const Command> calibrate_steps();
 std::span<const Command> validate_steps();
-/// The command or step that begins `arguments`, and the words after it. Throws ConfigError `unknown KIND 'x'`.
+/// Runs the command or step that starts `arguments` with the words after it. Throws ConfigError `unknown KIND 'x'`.
 int run_one_of(std::span<const Command> all, std::string_view kind, std::span<const std::string> arguments);
 
 int run_estimate(std::span<const std::string> arguments);

@@ -15,11 +15,11 @@ std::span<const Command> commands() {
       Command{"estimate", "one deployment in closed form, operator by operator", run_estimate},
       Command{"simulate", "a scenario under load, request by request", run_simulate},
       Command{"ladder", "techniques switched on one after another, and what each gains", run_ladder},
-      Command{"lecture", "the worked examples of the lectures, from their inputs", run_lecture},
+      Command{"lecture", "worked examples of the lectures, with inputs to change", run_lecture},
       Command{"sweep", "a grid of scenarios, in parallel, resumable", run_sweep_command},
       Command{"plan", "the cheapest deployment that meets the objectives", run_plan},
-      Command{"compare", "a measured run beside its prediction, and what explains the difference", run_compare},
-      Command{"validate", "predictions beside measurements: kernels, serving, local", run_validate, validate_steps},
+      Command{"compare", "a measured run against its prediction, and what explains the difference", run_compare},
+      Command{"validate", "predictions against measurements: kernels, serving, local", run_validate, validate_steps},
       Command{"calibrate", "measure a GPU, fit its constants, show them", run_calibrate, calibrate_steps},
       Command{"report", "results as one HTML page, as plots, or as characters", run_report},
       Command{"explore", "an interactive page in the browser", run_explore},
@@ -43,7 +43,8 @@ std::span<const Command> calibrate_steps() {
       Command{"fit", "constants of a GPU from kernel times", run_calibrate_fit},
       Command{"show", "constants, and ceilings beside the datasheet", run_calibrate_show},
       Command{"host", "host costs of an engine from serving runs", run_calibrate_host},
-      Command{"acceptance", "which acceptance explains runs with multi-token prediction", run_calibrate_acceptance},
+      Command{"acceptance", "acceptance of drafts inferred from runs with multi-token prediction",
+              run_calibrate_acceptance},
       Command{"power", "the power curve of GPUs from measured servers", run_calibrate_power},
   };
   return kSteps;
@@ -51,9 +52,9 @@ std::span<const Command> calibrate_steps() {
 
 std::span<const Command> validate_steps() {
   static constexpr std::array kSteps{
-      Command{"kernels", "predicted kernel times beside a table of measured ones", run_validate_kernels},
+      Command{"kernels", "predicted against measured kernel times", run_validate_kernels},
       Command{"serving", "measured runs, each simulated as a scenario", run_validate_serving},
-      Command{"local", "published speeds of one user of llama.cpp, MLX and ExLlama", run_validate_local},
+      Command{"local", "published single-user speeds of llama.cpp, MLX and ExLlama", run_validate_local},
   };
   return kSteps;
 }

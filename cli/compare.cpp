@@ -1,4 +1,4 @@
-// roofcast compare: a measured run beside the prediction.
+// roofcast compare: a measured run against its prediction.
 
 #include <chrono>
 
@@ -52,7 +52,7 @@ int run_compare(std::span<const std::string> arguments) {
                                                            "N: which run, where the file has several")(
       "prometheus", po::value<std::vector<std::string>>()->composing(),
       "FILE: a saved /metrics page of vLLM or SGLang; give it twice, before and after the load")(
-      "window", po::value<std::string>(), "TIME: that the metrics cover, such as '10 min'; gives their rates")(
+      "window", po::value<std::string>(), "TIME: time that the metrics cover, such as '10 min'; gives their rates")(
       "seed", po::value<std::string>(), "N: seed of the random numbers (default 0)");
   options.positional("scenario", 1);
   if (!options.parse(arguments)) return kDone;

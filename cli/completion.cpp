@@ -18,7 +18,7 @@
 namespace roofcast::cli {
 namespace {
 
-// bash cuts words at '=' and '@'; the last piece alone is replaced.
+// bash splits words at '=' and '@', and replaces only the last part.
 constexpr std::string_view kBash = R"(# Completion of roofcast for bash.
 _roofcast() {
   local line
@@ -68,7 +68,7 @@ struct Candidate {
   std::string word, help;
 };
 
-/// What a flag, a positional word or, for `NAME`, a command takes from the specs.
+/// Values for a flag, a positional argument or, for `NAME`, the specs of a command.
 std::vector<std::string> names_for(std::string_view word) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKinds{{{"model", "models"},
                                                                                          {"models", "models"},
@@ -121,7 +121,7 @@ std::vector<Candidate> values_of(const FlagHelp& flag, const std::string& prefix
   return with_names(flag.choices.empty() ? names_for(flag.name) : flag.choices, prefix);
 }
 
-/// `words` are those after the command; the last one is being written.
+/// `words` are those after the command; the last one is incomplete.
 std::vector<Candidate> words_of(const Command& command, std::span<const std::string> words) {
   const CommandHelp help = help_of(command);
   const std::string& last = words.back();

@@ -1,6 +1,6 @@
 #pragma once
-// Completions of shells. The scripts only ask the program: `roofcast complete -- WORDS...` prints what the last word
-// may become, one a line, with a tab before its help.
+// Shell completions. The scripts call `roofcast complete -- WORDS...`, which prints the candidates for the last word,
+// one per line, with a tab before the help text.
 
 #include <span>
 #include <string_view>

@@ -31,7 +31,7 @@ constexpr const char* kUsualImage = "1024x768";
 /// `--images N --image-size 1024x768`.
 std::vector<MediaSpec> media_of(const Options& options) {
   if (!options.has("images")) {
-    if (options.has("image-size")) throw ConfigError("--image-size: of how many? Give --images, too");
+    if (options.has("image-size")) throw ConfigError("--image-size: needs --images, the number of images");
     return {};
   }
   MediaSpec pictures;
@@ -55,7 +55,7 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
         "estimate: separate prefill and decode workers need 'roofcast simulate'; or leave 'disaggregation' out");
   if (scenario.deployment->model.encoder_only)
     throw ConfigError("estimate: prices answers token by token, and " + scenario.deployment->model.name +
-                      " is an encoder; 'roofcast simulate' plays a load of one output token each");
+                      " is an encoder; 'roofcast simulate' simulates requests of one output token each");
   r.batch = static_cast<int>(options.integer("batch", 1, 1000000));
   const auto tokens = [&](const char* flag) -> std::optional<int> {
     if (!options.has(flag)) return std::nullopt;
@@ -85,8 +85,7 @@ int run_estimate(std::span<const std::string> arguments) {
                   "TTFT, TPOT, memory and cost of a batch of equal requests, operator by operator.");
   options.add_deployment_flags();
   options.add_output_flags();
-  options.add().add_options()("batch", po::value<std::string>()->default_value("1"),
-                              "sequences at a time on one replica")(
+  options.add().add_options()("batch", po::value<std::string>()->default_value("1"), "sequences per replica")(
       "prompt-tokens", po::value<std::string>(),
       "tokens of each prompt (default: 1024, less where the model has fewer positions)")(
       "output-tokens", po::value<std::string>(), "tokens of each output (default: 128, or less)")(

@@ -1,4 +1,4 @@
-// roofcast explore: the page in the browser, and the API behind it.
+// roofcast explore: the browser page and its API.
 
 #include <cstdio>
 

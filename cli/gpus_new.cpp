@@ -24,7 +24,7 @@ enum class Needed { kAlways, kByKernels, kNever };
 /// One key of the file.
 struct Figure {
   const char* flag;
-  const char* path;  ///< of the key, including its map
+  const char* path;  ///< dotted path of the key
   Needed needed;
   const char* example;
   const char* help;
@@ -33,7 +33,7 @@ struct Figure {
 constexpr std::array<Figure, 23> kFigures{{
     {"architecture", "architecture", Needed::kAlways, "hopper", "what the matrix units are programmed by"},
     {"sms", "sm_count", Needed::kByKernels, "132", "SMs, compute units or cores"},
-    {"memory", "memory_capacity", Needed::kAlways, "94 GB", "as the driver shows it, not as the box says"},
+    {"memory", "memory_capacity", Needed::kAlways, "94 GB", "as the driver reports it, not as advertised"},
     {"bandwidth", "memory_bandwidth", Needed::kAlways, "3.9 TB/s", "of the memory"},
     {"l2", "l2_cache", Needed::kByKernels, "50 MiB", "the last cache before the memory"},
     {"shared-memory", "shared_memory_per_sm", Needed::kByKernels, "228 KiB", "of an SM"},
@@ -76,7 +76,7 @@ std::string missing_figures(const Options& options, bool by_roofline_alone) {
 
 struct Near {
   GpuSpec spec;
-  ConfigTree constants;  ///< `efficiency` of its file; null where it has none
+  ConfigTree constants;  ///< `efficiency` of its file; null if absent
   double distance = 0;   ///< in the logarithms of bandwidth, 16-bit peak and memory
   bool measured = false;
 };
@@ -101,8 +101,8 @@ std::vector<Near> nearest(const GpuSpec& gpu) {
   return out;
 }
 
-/// The GPU whose constants it takes: a measured GPU of its generation, else of its vendor's last generation with its
-/// formats.
+/// The GPU whose constants it takes: a measured GPU of the same generation, else of the vendor's last generation with
+/// the same formats.
 std::string constants_text(const GpuSpec& gpu, const std::vector<Near>& near) {
   if (by_roofline(gpu.architecture)) return "";
   for (const Near& n : near) {
@@ -150,14 +150,15 @@ std::string file_text(const Options& options, const std::string& name) {
   return out;
 }
 
-/// Figures that are far from those of every known part of the same architecture (of all, where none is known): a slip
-/// of the unit, most likely.
+/// Figures far from those of every known GPU of the same architecture (of all GPUs, if none is known), probably due to
+/// a wrong unit.
 std::string far_off(const GpuSpec& gpu, const std::vector<Near>& near) {
   struct Compared {
     const char* name;
     double (*of)(const GpuSpec&);
   };
-  constexpr double kFar = 4;  // parts of one architecture differ by up to 7x; none lies this far outside their range
+  constexpr double kFar =
+      4;  // GPUs of one architecture differ by up to 7x, but none is this far outside of their range
   static constexpr std::array<Compared, 6> kCompared{{
       {"memory", [](const GpuSpec& g) { return g.memory_capacity.base(); }},
       {"bandwidth", [](const GpuSpec& g) { return g.memory_bandwidth.base(); }},
@@ -187,7 +188,7 @@ std::string far_off(const GpuSpec& gpu, const std::vector<Near>& near) {
   return out;
 }
 
-/// What results for it are based on.
+/// What results for the GPU are based on.
 std::string interval_text(const ConfigTree& tree, const GpuSpec& gpu) {
   const CalibratedGpu loaded = load_gpu(tree);
   const double s = kNinetyPercent * discrepancy_of(GemmShape{}, loaded.efficiency, loaded.spec);

@@ -22,7 +22,7 @@ constexpr const char* kColumns = "Width of the tables in characters, where it is
 
 constexpr std::size_t kUsualWidth = 100;  // characters of a line
 
-/// Words of `text` in lines of at most `width` characters; a longer word has a line of its own.
+/// Breaks `text` into lines of at most `width` characters; a longer word gets its own line.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
   std::vector<std::string> lines{""};
   for (const std::string& word : split(text, ' ')) {
@@ -50,7 +50,7 @@ std::string command_list(std::span<const Command> all) {
   return out;
 }
 
-/// Text of a roff line: no escapes, no requests.
+/// Text for a roff line, without escapes or requests.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {

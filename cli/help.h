@@ -1,6 +1,5 @@
 #pragma once
-// A command's description of itself. --help, the man pages and the shell completions are made from it, so that none is
-// outdated.
+// A command's description of itself, the source of --help, the man pages and the shell completions.
 
 #include <string>
 #include <vector>
@@ -13,12 +12,12 @@ struct FlagHelp {
   std::string name;                  ///< without dashes
   std::string value;                 ///< "FILE", "table|json|csv"; empty: takes no value
   std::vector<std::string> choices;  ///< its possible values, if these are all
-  std::string fallback;              ///< its default; empty: none
+  std::string fallback;              ///< default value; empty: none
   std::string text;
 };
 
 struct CommandHelp {
-  std::string usage;       ///< lines that begin with "roofcast "
+  std::string usage;       ///< lines starting with "roofcast "
   std::string text;        ///< what it does, in lines of up to 110 characters
   std::string positional;  ///< the name of the positional arguments; empty: none
   std::vector<FlagHelp> flags;
@@ -38,7 +37,7 @@ std::string steps_text(const Command& command);
 std::string man_page();
 std::string man_page(const std::string& name, const Command& command);
 
-/// Where help collects flags while --help prints nothing: see help_of(). Null at other times.
+/// Where help_of() collects flags instead of printing --help; null at other times.
 CommandHelp*& collected_help();
 
 }  // namespace roofcast::cli

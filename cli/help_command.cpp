@@ -1,4 +1,4 @@
-// roofcast help: what a command takes, as text, as man pages, as completions of shells.
+// roofcast help: a command's flags as text, as man pages, as shell completions.
 
 #include <algorithm>
 #include <filesystem>
@@ -36,7 +36,7 @@ void write_man_pages(const std::filesystem::path& folder, const std::string& pre
   }
 }
 
-/// Where /usr/share has them.
+/// Writes the layout of /usr/share.
 void write_share(const std::filesystem::path& share) {
   write_page(share / "man/man1", "roofcast.1", man_page());
   write_man_pages(share / "man/man1", "", commands());

@@ -1,4 +1,4 @@
-// roofcast import: files of other programs as specs of ours.
+// roofcast import: converts files of other programs to specs.
 
 #include <cstdio>
 
@@ -22,7 +22,7 @@ void tell_assumptions(const std::vector<std::string>& assumptions) {
   for (const std::string& assumption : assumptions) fmt::print(stderr, "assumed: {}\n", assumption);
 }
 
-/// A spec as it was read; its JSON begins with the head of a result. `of`: model or scenario.
+/// An imported spec; its JSON starts with the head of a result. `of`: model or scenario.
 std::string imported(const ConfigTree& tree, const char* of, const std::string& format) {
   return reports::as_written(tree, format, reports::result_head(reports::ResultKind::kImport, of));
 }
@@ -43,7 +43,7 @@ int import_run(const Options& options, const RunScenario& run) {
   const ConfigTree tree = options.scenario(run.tree);
   if (tree->find("model") == nullptr) throw ConfigError("--model: the file does not say which model ran");
   if (tree->find("gpu") == nullptr) throw ConfigError("--gpu: the file does not say on which GPU it ran");
-  (void)read_scenario(tree, Fidelity::kCalibrated);  // what is written can be read
+  (void)read_scenario(tree, Fidelity::kCalibrated);  // checks that the output is readable
   tell_assumptions(run.assumed);
   options.write_report([&](const std::string& format) { return imported(tree, "scenario", format); });
   return kDone;
@@ -60,7 +60,7 @@ int run_import(std::span<const std::string> arguments) {
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("run", po::value<std::string>(), "N: which run, where the file has several")(
-      "window", po::value<std::string>(), "TIME: that a /metrics page covers, such as '10 min'");
+      "window", po::value<std::string>(), "TIME: time that a /metrics page covers, such as '10 min'");
   options.positional("file", 1);
   if (!options.parse(arguments)) return kDone;
   if (!options.has("file")) throw ConfigError("import: which file? a config.json, or what a load generator wrote");

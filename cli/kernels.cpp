@@ -30,7 +30,7 @@ int run_kernels(std::span<const std::string> arguments) {
   options.add().add_options()("gpu", boost::program_options::value<std::string>(),
                               "GPU: show the constants on this GPU")(
       "engine", boost::program_options::value<std::string>()->default_value("vllm"),
-      "vllm | sglang | trtllm: engine whose measurements the constants are of");
+      "vllm | sglang | trtllm: engine whose kernels were measured");
   options.add_output_flags();
   options.positional("name", 1);
   if (!options.parse(arguments)) return kDone;

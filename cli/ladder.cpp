@@ -1,4 +1,4 @@
-// roofcast ladder: the techniques one after another.
+// roofcast ladder: serving techniques one after another.
 
 #include "sim/plan/ladder.h"
 #include "cli/command.h"
@@ -13,7 +13,7 @@ int run_ladder(std::span<const std::string> arguments) {
   Options options(
       "roofcast ladder SCENARIO.yaml [options]",
       "Switches the techniques of serving on one after another, from naive fp32 to what the scenario asks for,\n"
-      "and shows what each buys on its model, GPU and workload.");
+      "and shows what each gains on its model, GPU and workload.");
   options.add_deployment_flags();
   options.add_output_flags();
   options.add().add_options()("concurrency", po::value<std::string>()->default_value("64"),

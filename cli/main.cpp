@@ -38,8 +38,8 @@ int run(const std::vector<std::string>& words) {
   return roofcast::cli::run_one_of(roofcast::cli::commands(), "command", words);
 }
 
-/// If the caller has closed a standard stream, the next opened file would take its place and receive results. A closed
-/// stderr discards messages; a closed stdout is an error, because results are lost.
+/// If the caller has closed a standard stream, the next opened file would take its descriptor and receive results. A
+/// closed stderr discards messages; a closed stdout is an error, because results would be lost.
 void occupy_closed_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) static_cast<void>(open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY));
@@ -70,7 +70,7 @@ void tidy_on_signals() {
 /// Never throws; fmt::print does if stderr cannot be written.
 void complain(const std::string& message) { std::fputs((message + "\n").c_str(), stderr); }
 
-/// A limit on processes or memory was met; TBB says so in a text of its own.
+/// Whether a limit on processes or memory was hit; TBB reports it in its own words.
 bool lacks_threads(const std::exception& error) {
   const auto* system = dynamic_cast<const std::system_error*>(&error);
   return (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) ||

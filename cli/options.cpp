@@ -29,7 +29,7 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
 
-/// Two names of one file have one.
+/// A canonical path, so that two names of one file are equal.
 std::string whole_path(const std::string& path) {
   std::error_code unknown;
   return fs::weakly_canonical(fs::absolute(path, unknown), unknown).string();
@@ -96,8 +96,8 @@ bool colors_wanted() {
          std::string_view(term) != "dumb";
 }
 
-/// What `set`, the tree of one assignment, says of the key: its value, or the name or tier in it. A scalar precision
-/// names the weights. Null: nothing.
+/// The value that `set`, the tree of one assignment, gives the key: the value, or its name or tier. A scalar precision
+/// names the weights. Null: none.
 ConfigTree named_in(const ConfigTree& set, const std::string& key) {
   const ConfigTree precision = value_at(set, "precision");
   if (key == "precision.weights" && precision && precision->kind == ConfigNode::Kind::kScalar) return precision;
@@ -114,7 +114,7 @@ std::optional<Dtype> dtype_of(const std::string& name) {
   }
 }
 
-/// Whether a flag's word and the value of a --set are two spellings of one thing.
+/// Whether a flag's word and the value of a --set mean the same.
 bool says_the_same(const std::string& key, const std::string& told, const ConfigTree& value) {
   if (!value || value->kind != ConfigNode::Kind::kScalar) return false;
   if (value->scalar == told) return true;
@@ -196,7 +196,7 @@ bool Options::parse(std::span<const std::string> arguments) {
   }
   if (values_.count("format")) (void)format();
   check_output_files();
-  // A file is as wide as it needs to be, unless $COLUMNS asks otherwise.
+  // A file is as wide as needed, unless $COLUMNS limits it.
   const bool asked = std::getenv("COLUMNS") != nullptr;
   reports::set_table_width(values_.count("out") && !asked ? std::nullopt : terminal_width());
   return true;
@@ -225,7 +225,7 @@ void Options::check_output_files() {
       read.push_back(text(flag));
   }
   for (const std::string& path : read) {
-    std::error_code unknown;  // a shipped name is no file here
+    std::error_code unknown;  // a shipped name is not a file here
     if (fs::exists(path, unknown)) check_kept(path);
   }
 }
@@ -276,7 +276,7 @@ ConfigTree Options::document(const std::string& positional, const std::string& f
   return tree;
 }
 
-/// A flag and a --set that write one key differently: neither is what the reader meant for sure.
+/// Throws ConfigError if a flag and a --set give one key different values.
 void Options::check_set_once() const {
   if (!values_.count("set")) return;
   std::vector<std::pair<std::string, std::string>> keys;  // of a flag and of the scenario

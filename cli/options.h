@@ -1,5 +1,5 @@
 #pragma once
-// Flags that commands share, and how they become a scenario.
+// Flags that commands share, and how they modify a scenario.
 
 #include <functional>
 #include <map>
@@ -28,11 +28,11 @@ class Options {
   /// Only the first two, for commands whose --out means something else.
   void add_format_flags();
   void positional(const char* name, int max_count);
-  /// The flags as --help shows them. A flag's text begins with its value in capitals ("FILE.csv: one line per request")
-  /// or with its words ("table | json | csv"); a number needs neither.
+  /// The flags as --help shows them. A flag's text starts with its value in capitals ("FILE.csv: one line per request")
+  /// or with its choices ("table | json | csv"); a number needs neither.
   CommandHelp help() const;
 
-  /// False when --help was asked for and printed. Throws ConfigError("--flag: message").
+  /// False if --help was given and printed. Throws ConfigError("--flag: message").
   bool parse(std::span<const std::string> arguments);
 
   bool has(const std::string& flag) const { return values_.count(flag) > 0 && !values_[flag].defaulted(); }
@@ -45,32 +45,32 @@ class Options {
   /// An integer flag within bounds.
   std::int64_t integer(const std::string& flag, std::int64_t low, std::int64_t high) const;
 
-  /// The document that the positional argument names: a file, or a name in configs/`folder`. Empty without an argument.
+  /// The document named by the positional argument: a file, or a name in configs/`folder`. Empty without an argument.
   ConfigTree document(const std::string& positional, const std::string& folder) const;
-  /// Lays a value over a document in a command's own way; `origin` names the flag.
+  /// Overrides a value of a document in a command's own way; `origin` names the flag.
   using Assign = std::function<ConfigTree(const ConfigTree& tree, const std::string& key, const ConfigTree& value,
                                           const std::string& origin)>;
-  /// `scenario` with the deployment flags, --set and --seed laid over it.
+  /// `scenario` with the deployment flags, --set and --seed applied.
   ConfigTree scenario(ConfigTree scenario, const Assign& assign = {}) const;
   Fidelity fidelity() const;
   std::string format() const;  ///< table | json | csv
 
-  /// Throws ConfigError when a flag's result would replace `path`, a file that the command reads or keeps.
+  /// Throws ConfigError if the output of a flag would replace `path`, a file that the command reads or keeps.
   void check_kept(const std::string& path) const;
 
-  /// Writes what `report` returns for --format, or the --columns of its CSV, to --out or stdout.
+  /// Writes the result of `report` for --format, or the --columns of its CSV, to --out or stdout.
   using Report = std::function<std::string(const std::string& format)>;
   std::string formatted(const Report& report) const;
   /// Writes a table; on a terminal, long lines are broken.
   void write_report(const Report& report) const;
-  /// Writes to --out or stdout. Throws ConfigError when it cannot be written.
+  /// Writes to --out or stdout. Throws ConfigError if that fails.
   void write(const std::string& text) const;
 
  private:
-  /// Checks the files to write before a result takes minutes: their folders are there, and no two are one file or one
-  /// that a flag reads.
+  /// Checks the output files before a long run: their folders exist, and no two outputs, nor an output and an input,
+  /// are the same file.
   void check_output_files();
-  /// The same of files that `tree` names itself.
+  /// The same for files that `tree` names.
   void check_files_of(const ConfigNode& tree, const std::string& key) const;
   void check_set_once() const;
 
@@ -78,7 +78,7 @@ class Options {
   boost::program_options::options_description description_;
   boost::program_options::positional_options_description positional_;
   boost::program_options::variables_map values_;
-  std::map<std::string, std::string> written_;  ///< whole paths that results go to, and the flag of each
+  std::map<std::string, std::string> written_;  ///< canonical output paths, and the flag of each
 };
 
 }  // namespace roofcast::cli

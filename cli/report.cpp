@@ -29,8 +29,8 @@ std::string command_line(std::span<const std::string> arguments) {
   return out;
 }
 
-/// The engine for pages, which ./dev wasm builds: beside the configs of an installed program, or in the source tree.
-/// Empty where it was not built.
+/// The engine for pages, built by ./dev wasm: next to the configs of an installed program, or in the source tree. Empty
+/// if it was not built.
 std::string page_engine() {
   const std::filesystem::path share = std::filesystem::path(config_root()).parent_path();
   for (const std::filesystem::path& path : {share / "engine.html", share / "build/wasm/engine.html"}) {
@@ -40,10 +40,10 @@ std::string page_engine() {
   return "";
 }
 
-/// The page, with the engine where there is one and a mail would still carry it.
+/// The page, with the engine if it is available and the page still fits in an e-mail.
 std::string page(std::span<const reports::Result> results, std::span<const reports::Chart> charts,
                  const std::string& command, bool still) {
-  constexpr std::size_t kMost = 1'500'000;  // bytes that a mail carries well
+  constexpr std::size_t kMost = 1'500'000;  // bytes: a reasonable e-mail attachment
   const std::string engine = still ? "" : page_engine();
   std::string out = reports::html_page(results, charts, command, engine);
   if (engine.empty() || out.size() <= kMost) return out;
@@ -61,7 +61,7 @@ void draw(const Options& options, const char* flag, reports::PlotFormat format,
     fmt::print(stderr, "{}\n", path);
 }
 
-/// The page is HTML whatever its file is called.
+/// Rejects names of other file types, because the page is HTML.
 void check_page_name(const Options& options) {
   if (!options.has("out")) return;
   const std::string path = options.text("out"), ending = lower(std::filesystem::path(path).extension().string());

@@ -21,7 +21,7 @@ class EndSignals {
     sigaddset(&set_, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
-  /// Another one ends the program at once.
+  /// A second signal ends the program immediately.
   void wait() const {
     int signal = 0;
     sigwait(&set_, &signal);
@@ -33,7 +33,7 @@ class EndSignals {
   sigset_t set_{};
 };
 
-/// Ends EndSignals::wait() where the server fails.
+/// Ends EndSignals::wait() if the server fails.
 struct EndsWaitOnFailure {
   EndsWaitOnFailure() = default;
   EndsWaitOnFailure(const EndsWaitOnFailure&) = delete;

@@ -1,5 +1,5 @@
 #pragma once
-// Serving pages until the user has seen enough.
+// Serves pages until interrupted.
 
 #include <functional>
 
@@ -7,8 +7,9 @@
 
 namespace roofcast::cli {
 
-/// Prints the address and serves until SIGINT or SIGTERM; a second one ends the program at once. `what` runs, for
-/// people: "the explorer". `begins` is called once the port is had. Throws ConfigError where it cannot be had.
+/// Prints the address and serves until SIGINT or SIGTERM; a second one ends the program immediately. `what` names the
+/// service, such as "the explorer". `begins` is called once the port is open. Throws ConfigError if it cannot be
+/// opened.
 void serve_until_interrupted(const explore::ServerOptions& options, const char* what,
                              const std::function<void()>& begins = {});
 

@@ -14,7 +14,7 @@
 namespace roofcast::cli {
 namespace {
 
-/// Whether a spec has the key, itself or in one of its lists of cases (an engine's by_gpu).
+/// Whether a spec has the key, in itself or in one of its lists of cases (an engine's by_gpu).
 bool has_key(const ConfigTree& spec, const std::string& key) {
   if (spec->find(key) != nullptr) return true;
   return std::any_of(spec->entries.begin(), spec->entries.end(), [&](const ConfigNode::Entry& entry) {
@@ -49,7 +49,7 @@ std::vector<std::string> places_of(const std::string& key) {
   return places;
 }
 
-/// What a workload keeps among its arrivals; empty for another key.
+/// The path of a key of `arrivals` in a workload; empty for other keys.
 std::string of_arrivals(const std::string& key) {
   if (key == "concurrency") return "; did you mean workload.arrivals={process: closed_loop, concurrency: N}?";
   if (key == "rate") return "; did you mean workload.arrivals={process: poisson, rate: N /s}?";

@@ -5,8 +5,8 @@
 
 namespace roofcast::cli {
 
-/// "; did you mean engine.max_num_seqs?" where --set named a key without the map that holds it, or a workload has what
-/// belongs to its arrivals; else empty.
+/// "; did you mean engine.max_num_seqs?" if --set named a key without its map, or without `arrivals` in a workload;
+/// else empty.
 std::string set_hint(const ConfigError& error);
 
 }  // namespace roofcast::cli

@@ -30,7 +30,7 @@ namespace roofcast::cli {
 namespace po = boost::program_options;
 namespace {
 
-/// --requests-out, written as requests end.
+/// Writes --requests-out while requests end.
 class RequestWriter final : public Observer {
  public:
   explicit RequestWriter(const std::string& path) : file_("--requests-out", path) {
@@ -43,11 +43,11 @@ class RequestWriter final : public Observer {
   OutputFile file_;
 };
 
-/// Hands every event to each of them.
+/// Forwards every event to each observer.
 class Observers final : public Observer {
  public:
   void add(Observer* observer) { all_.push_back(observer); }
-  Observer* one() { return all_.empty() ? nullptr : this; }  ///< null: nobody looks
+  Observer* one() { return all_.empty() ? nullptr : this; }  ///< null if there are no observers
   void on_step(const StepRecord& step) override {
     for (Observer* o : all_) o->on_step(step);
   }
@@ -109,7 +109,7 @@ void add_simulate_flags(Options& options) {
       "perfetto", po::value<std::string>(),
       "FILE.json: steps and requests as a timeline for ui.perfetto.dev or chrome://tracing")(
       "openmetrics", po::value<std::string>(), "FILE: the run in vLLM's metric names, as OpenMetrics text")(
-      "bench-out", po::value<std::string>(), "FILE: the run as a load generator would have written it")(
+      "bench-out", po::value<std::string>(), "FILE: the run as the result file of a load generator")(
       "bench-format", po::value<std::string>()->default_value("vllm"),
       "vllm | sglang | aiperf | genai-perf | guidellm | loadgen | llama-bench: format of --bench-out")(
       "seed", po::value<std::string>(), "N: seed of the random numbers (default 0)");
@@ -158,7 +158,7 @@ int run_simulate(std::span<const std::string> arguments) {
   const auto uncertain = wanted ? serving_intervals(scenario, metrics) : std::vector<MetricInterval>{};
   if (wanted && uncertain.empty() && metrics.completed > 0)
     fmt::print(stderr, "--intervals: no 90 % intervals: {}\n",
-               options.fidelity() == Fidelity::kIdeal ? "an ideal machine has no spread"
+               options.fidelity() == Fidelity::kIdeal ? "the ideal roofline has no intervals"
                                                       : "the run is too long to repeat it several times");
   options.write_report([&](const std::string& format) {
     return reports::simulation_report(metrics, scenario, format, wanted ? intervals.json() : nullptr, uncertain,

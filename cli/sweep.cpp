@@ -24,11 +24,11 @@ namespace {
 
 constexpr double kManyPoints = 1e6;
 std::atomic<bool> g_stop{false};    // set by Ctrl-C
-std::atomic<int> g_signal{SIGINT};  // the one that set it
+std::atomic<int> g_signal{SIGINT};  // the signal that set it
 
 constexpr itimerval kGrace{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 700'000}};
 
-/// A point that takes longer than the grace, and a second Ctrl-C, end the program: the store keeps what it has.
+/// A point that takes longer than the grace period, or a second Ctrl-C, ends the program: the store keeps its points.
 extern "C" void end_at_once(int) {
   constexpr std::string_view kWords =
       "\ninterrupted: finished points are kept; the same command continues from there\n";
@@ -44,7 +44,7 @@ extern "C" void stop_on_signal(int signal) {
   setitimer(ITIMER_REAL, &kGrace, nullptr);
 }
 
-/// A bar with the time left, on a terminal only.
+/// A progress bar with the remaining time, on a terminal only.
 class ProgressBar {
  public:
   void operator()(std::uint64_t done, std::uint64_t of) {
@@ -79,13 +79,13 @@ SweepSpec read_sweep(const Options& options) {
   return sweep;
 }
 
-/// The shard of this process where a launcher such as mpirun or srun started several; 1/1 otherwise.
+/// The shard of this process if a launcher such as mpirun or srun started several; 1/1 otherwise.
 Shard shard_of_rank() {
   static constexpr std::array<std::array<const char*, 2>, 3> kVariables{
       {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}}};
   for (const auto& [rank_variable, size_variable] : kVariables) {
     const char *rank = std::getenv(rank_variable), *size = std::getenv(size_variable);
-    // A batch script of Slurm has these variables, too: only srun starts steps.
+    // Slurm sets these variables in batch scripts too, but only srun starts steps.
     const bool slurm = std::string_view(rank_variable).starts_with("SLURM_");
     if (rank == nullptr || size == nullptr || (slurm && std::getenv("SLURM_STEP_ID") == nullptr)) continue;
     const std::string given = fmt::format("{}={}, {}={}", rank_variable, rank, size_variable, size);
@@ -115,8 +115,8 @@ Part part_of(const Options& options) {
   return {.parts = {.shard = shard, .merge = {}}, .of_rank = shard.count > 1};
 }
 
-/// --store, or the sweep's name here. Shards have a store each: the name of a shard's store says which it is, except
-/// where --shard and --store are both given.
+/// --store, or the sweep's name in this folder. Each shard has its own store, whose name tells the shard unless both
+/// --shard and --store are given.
 std::string store_path(const Options& options, const Part& part) {
   namespace fs = std::filesystem;
   const Shard shard = part.parts.shard;
@@ -129,13 +129,13 @@ std::string store_path(const Options& options, const Part& part) {
   return path.string();
 }
 
-/// Ctrl-C and a full disk end a sweep with what is finished in the store.
+/// Ctrl-C and a full disk end a sweep with the finished points in the store.
 void end_in_good_order() {
   std::signal(SIGALRM, end_at_once);
   for (const int signal : {SIGINT, SIGTERM}) {
     if (std::signal(signal, stop_on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);  // as a background job asks
   }
-  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write, which the store reports
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit then becomes a write error, which the store reports
 }
 
 void tell(const SweepOutcome& outcome, double seconds, Shard shard) {
@@ -160,9 +160,9 @@ int run_sweep_command(std::span<const std::string> arguments) {
   add("store", po::value<std::string>(),
       "FILE.sqlite: finished points, so that a second run continues (default: the sweep's name, in this folder; "
       ":memory: keeps none)");
-  add("shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, into a store of its own");
+  add("shard", po::value<std::string>(), "I/N: only every N-th point from the I-th on, with its own store");
   add("merge", po::value<std::vector<std::string>>()->multitoken(),
-      "STORE...: first takes over the points of these shards' stores");
+      "STORE...: first copies the points of these shards' stores");
   add("yes", "run a grid of more than a million points");
   options.positional("sweep", 1);
   if (!options.parse(arguments)) return kDone;

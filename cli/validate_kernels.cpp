@@ -1,4 +1,4 @@
-// roofcast validate kernels: predictions beside measured kernel times.
+// roofcast validate kernels: predicted against measured kernel times.
 
 #include <map>
 
@@ -25,7 +25,7 @@ std::string operator_list() {
   return text;
 }
 
-/// One table, and what was predicted of it.
+/// One table, and its predictions.
 struct Validated {
   CsvTable table;
   calibrate::KernelValidation found;
@@ -59,7 +59,7 @@ std::string errors_text(const std::vector<Validated>& all, const std::string& fo
   return format == "csv" ? reports::records_csv(groups) : table.text();
 }
 
-/// Rows passed over, one line for all with the same fault.
+/// Reports skipped rows, one line per kind of error.
 void name_faults(const std::vector<ConfigError>& faults) {
   std::map<std::string, std::pair<const ConfigError*, int>> alike;
   for (const ConfigError& fault : faults) {
@@ -73,7 +73,7 @@ void name_faults(const std::vector<ConfigError>& faults) {
   }
 }
 
-/// A CSV is one table, the lines of `calibrate measure` are one an operator.
+/// A CSV is one table; the lines of `calibrate measure` become one table per operator.
 std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, const calibrate::KernelOperator*& op) {
   const std::string text = read_file(path, 2'000'000'000);
   if (!calibrate::looks_like_records(text)) return {CsvTable::parse(text, path)};
@@ -87,7 +87,7 @@ std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, c
   return tables;
 }
 
-/// The GPU as if nobody had measured it: with the constants of `source` as carried over.
+/// The GPU as if it had not been measured: with the constants of `source`, transferred.
 ConfigTree unmeasured(const ConfigTree& gpu, const std::string& source) {
   const Mark mark{"--carried-over-from", 0, 0};
   const auto architecture = [](const ConfigTree& tree) {

@@ -1,4 +1,4 @@
-// roofcast validate local: published speeds of engines that run for one user.
+// roofcast validate local: published speeds of single-user engines.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// roofcast validate serving: predictions beside measured serving runs.
+// roofcast validate serving: predictions against measured serving runs.
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ std::string range_fields(const std::optional<RunIntervals::Range>& range) {
   return range ? field(range->low) + "," + field(range->high) + "," : std::string(",,");
 }
 
-/// Prints text table by table, or collects one result.
+/// Prints text per table, or collects one result.
 class Printed {
  public:
   Printed(const Options& options, const char* of)
@@ -58,7 +58,7 @@ class Printed {
     if (as_tables()) fmt::print("{}{}", heading, table.text());
     result_[list] = std::move(entries);
   }
-  /// To be called once, at the end.
+  /// Call once at the end.
   void finish() const {
     if (as_tables()) return;
     fmt::print("{}", options_.formatted([&](const std::string& format) {
@@ -210,7 +210,7 @@ int validate_published(const Options& options, const CsvTable& table) {
   return kDone;
 }
 
-/// A file of requests begins with a JSON object, a table with the name of a column.
+/// A file of requests starts with a JSON object, a table with a column name.
 bool holds_json_lines(const std::string& path) {
   std::ifstream file(path);
   char first = 0;
@@ -250,7 +250,7 @@ std::vector<RunPrediction> predictions_of(const std::vector<RowPrediction>& rows
   return out;
 }
 
-/// Entries that met the limits of their load, and how many of them are predicted to meet them.
+/// Counts submissions that met the limits of their load, and how many of them are predicted to meet them.
 void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<RowPrediction>& rows) {
   std::map<std::string, std::pair<int, int>> kept;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -288,7 +288,7 @@ void emit_scenarios(const MeasuredRuns& runs, const std::string& folder) {
   }
 }
 
-/// Empty for `all` too: each in turn.
+/// Empty for `all` too, which leaves out each class in turn.
 std::vector<std::string> left_out_classes(const Options& options) {
   if (!options.has("leave-out") || options.text("leave-out") == "all") return {};
   const std::vector<std::string> valid(class_names().begin(), class_names().end());
@@ -323,7 +323,7 @@ void leave_out_of(MeasuredRuns& runs, const CsvTable& table, OtherTables& others
   leave_out(tables, classes);
 }
 
-/// Predictions without each class of one kind, for every kind in turn.
+/// Predictions with each class left out, for every kind of class in turn.
 int validate_each_class(const Options& options, const CsvTable& table) {
   for (const char* flag : {"out", "intervals", "spreads"}) {
     if (options.has(flag))

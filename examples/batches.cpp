@@ -1,4 +1,4 @@
-// What a larger batch costs a user and gains the operator, and what a wrong scenario is answered with.
+// What a larger batch costs a user and gains the operator, and the error for an invalid scenario.
 #include <cstdio>
 
 #include "roofcast/roofcast.h"

@@ -36,7 +36,7 @@ struct Endpoint {
   std::string_view path, help;
   Json (*make)(const Setup&, const Query&);
   const std::vector<QueryKey>& (*keys)();
-  bool of_decoders = false;  ///< not of models whose input an encoder reads
+  bool of_decoders = false;  ///< only for decoder-only models
 };
 const std::vector<QueryKey>& no_keys() { return kNoKeys; }
 constexpr std::array kEndpoints{
@@ -60,7 +60,7 @@ constexpr std::array kEndpoints{
     Endpoint{"batching", "static and continuous batching over time", batching_json, batching_keys, true},
 };
 
-/// A question that comes as a document.
+/// A question sent as a document.
 struct DocumentEndpoint {
   std::string_view path, help;
   std::string (*make)(std::string_view body);
@@ -78,7 +78,7 @@ constexpr std::array kDocuments{
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-/// Made by the first who asks.
+/// Built by the first caller.
 const std::string& catalog_text(std::size_t index) {
   static const std::array<std::string, kCatalog.size()> texts = [] {
     std::array<std::string, kCatalog.size()> made;

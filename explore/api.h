@@ -24,17 +24,17 @@ struct ApiAnswer {
   std::vector<std::pair<std::string, std::string>> headers{};  ///< Allow, Roofcast-Command
 };
 
-/// The longest body that is read: a trace of some ten thousand requests.
+/// The maximum body size: a trace of some ten thousand requests.
 inline constexpr std::size_t kMostBody = std::size_t{2} << 20;
 
-/// Answers from what ships with the program alone. Never throws: what is wrong with the request becomes 400 with
-/// {"error": "..."}, an unknown path 404, a method 405, a body 413 or 415, our bug 500. Safe on several threads.
+/// Answers only from files that ship with the program. Never throws: invalid requests return 400 with {"error": "..."},
+/// an unknown path 404, a wrong method 405, a body 413 or 415, our bug 500. Thread-safe.
 ApiAnswer answer(const ApiRequest& request);
 
 /// {"error": message}
 ApiAnswer refusal(int status, const std::string& message);
 
-/// Reads the catalog once, so that the first visitor does not wait for it.
+/// Reads the catalog in advance, so that the first visitor does not wait for it.
 void warm_up();
 
 }  // namespace roofcast::explore

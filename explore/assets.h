@@ -3,7 +3,7 @@
 
 namespace roofcast::explore {
 
-/// Files of explore/page that the build turned into strings (cmake/embed.cmake).
+/// Files of explore/page, embedded as strings by the build (cmake/embed.cmake).
 extern const std::string_view kExplorePage, kExploreStyle, kExploreScript, kExploreCharts, kExploreCanvases,
     kExploreAsk, kExplorePlan, kExploreLessons, kExploreQuestion;
 

@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 3> kHeads{"num_attention_heads", "n_head"
 constexpr std::array<std::string_view, 3> kWidth{"hidden_size", "n_embd", "d_model"};
 using Names = std::span<const std::string_view>;
 
-/// The name under which the config has this size; the first where it has none.
+/// The name of this size in the config; the first name if absent.
 std::string_view key_in(const ConfigNode& model, Names names) {
   for (std::string_view name : names) {
     if (model.find(name) != nullptr) return name;
@@ -51,7 +51,7 @@ std::string grouped(ConfigReader& in, const ConfigNode& model, const std::string
   return fmt::format("{}: {}", key_in(model, kKeyValueHeads), wanted);
 }
 
-/// Dense Llama-like decoders alone: DeepSeek's reader takes the same keys, with every layer dense.
+/// Only for dense Llama-like decoders: DeepSeek's reader takes the same keys, with every layer dense.
 std::string latent(ConfigReader& in, const std::string& name) {
   const std::string type = in.text("model_type", "");
   constexpr std::array<std::string_view, 4> kTypes{"llama", "mistral", "qwen2", "qwen3"};
@@ -63,7 +63,8 @@ std::string latent(ConfigReader& in, const std::string& name) {
       in.integer("num_hidden_layers"));
 }
 
-/// Refuses a change whose key the model's reader does not know; other errors come where the changed model is read.
+/// Throws ConfigError for a change whose key the model's reader does not know; other errors occur when the model is
+/// read.
 void check_key(const ConfigTree& model, const std::string& name, std::string_view variant, const std::string& changes) {
   const std::string key = changes.substr(0, changes.find(':'));
   try {

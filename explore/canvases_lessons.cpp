@@ -1,5 +1,5 @@
-// What the lectures draw beside single requests: paged memory, shared prefixes, a map of what is within a limit, the
-// techniques one after another, integers by channel.
+// Pictures of the lectures: paged memory, shared prefixes, a map of what meets a limit, serving techniques one after
+// another, integers per channel.
 
 #include <algorithm>
 #include <array>
@@ -50,8 +50,8 @@ double largest(const Channel& channel) {
   return most;
 }
 
-/// The integers of a channel at a scale, and how far what they stand for is off, root mean square over that of the
-/// weights: w is stored as round(w / scale), read back as that times scale (docs/equations.md has the cost of both).
+/// The integers of a channel at a scale, and the relative root-mean-square error: w is stored as round(w / scale) and
+/// read back as that times scale (docs/equations.md has the cost of both).
 Json rounded_channel(const Channel& channel, double scale) {
   Json integers = Json::array();
   double off = 0, all = 0;
@@ -117,7 +117,7 @@ Json paging_json(const Setup& setup, const Query& query) {
   }
   const double room = std::floor(d.memory.cache.base() / per_token);
   Random random(static_cast<std::uint64_t>(integer_of(query, "seed", 1, 0, 1000000)));
-  double taken = 0, held = 0, together = 0;  // tokens: of blocks, in them; sequences that fit
+  double taken = 0, held = 0, together = 0;  // tokens of allocated blocks, tokens in them; sequences that fit
   for (int i = 0; i < kMost; ++i) {
     const int tokens = prompt + static_cast<int>(random.uniform_integer(1, output)),
               blocks = whole_blocks(tokens, block);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostBatches = 28;
 
-/// Ends of the decode steps whose tokens are shown: exact where every step is its own, else evenly at TPOT.
+/// End times of the decode steps whose tokens are shown: exact if every step is simulated, else evenly spaced by TPOT.
 class TokenTimes {
  public:
   TokenTimes(const Setup& setup, const Estimate& e) : setup_(setup), e_(e), model_(setup.scenario.deployment) {}
@@ -54,7 +54,7 @@ void operator_points(Json& out, const char* phase, const StepBreakdown& step) {
   }
 }
 
-/// min(peak, bandwidth x intensity) through its ridge.
+/// min(peak, bandwidth x intensity), with its ridge point.
 Json ceiling(const char* name, double peak, double bandwidth, double from, double to) {
   const double ridge = peak / bandwidth;
   Json points = Json::array();
@@ -93,13 +93,13 @@ Json phase_parts(const char* phase, const StepBreakdown& step) {
           {"parts", std::move(out)}};
 }
 
-/// Batches from 1 to twice what fits or is asked for, about evenly on a log axis, the asked one among them; none is
-/// larger than the engine runs at a time.
+/// Batches from 1 to twice what fits or is requested, roughly even on a log axis, including the requested one; none
+/// exceeds max_num_seqs.
 std::vector<int> batches_of(const Setup& setup, const Estimate& asked) {
   const int batch = asked.request.batch;
   double most = std::clamp(2.0 * std::max({asked.memory.max_batch, static_cast<double>(batch), 16.0}), 16.0, 4096.0);
   const Deployment& d = setup.deployment();
-  if (d.fidelity != Fidelity::kIdeal) most = std::min<double>(most, std::max(1, d.seats()));
+  if (d.fidelity != Fidelity::kIdeal) most = std::min<double>(most, std::max(1, d.max_sequences()));
   std::vector<int> batches{batch};
   for (int i = 0; i < kMostBatches; ++i)
     batches.push_back(static_cast<int>(std::lround(std::pow(most, i / (kMostBatches - 1.0)))));
@@ -130,7 +130,7 @@ const std::vector<QueryKey>& timeline_keys() {
 Json timeline_json(const Setup& setup, const Query& query) {
   const int most = integer_of(query, "points", 160, 2, 512);
   EstimateRequest alone = setup.request;
-  alone.batch = 1;  // one request is one request; what a batch does to it is under "Many requests"
+  alone.batch = 1;  // a single request; "Many requests" shows the effect of a batch
   const Estimate e = estimate(setup.scenario.deployment, alone);
   Json out{{"batch", e.request.batch},
            {"prompt_tokens", e.request.prompt_tokens},
@@ -177,7 +177,7 @@ Json memory_json(const Setup& setup, const Query&) {
   const MemoryPlan& plan = d.memory;
   const double tokens = setup.request.prompt_tokens + setup.request.output_tokens;
   const double sequences = std::ceil(static_cast<double>(setup.request.batch) / d.sharding.attention_dp);
-  // The longest context at which so many sequences fit, by bisection: cache bytes never fall with the context.
+  // The longest context at which the batch fits, by bisection: cache bytes never decrease with the context.
   double fits = 0, too_long = std::ldexp(1.0, 40);
   while (too_long - fits > 1) {
     const double middle = std::floor((fits + too_long) / 2);

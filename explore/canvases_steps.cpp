@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMostDrafts = 8;
 
-/// The speculation asked for, or EAGLE's where none is.
+/// The requested speculation, or EAGLE by default.
 SpeculationSpec speculation_of(const Setup& setup) {
   if (setup.request.speculation.active()) return setup.request.speculation;
   return parse_speculation(ConfigReader(parse_config_text("{method: eagle}", "speculation")), setup.deployment());
@@ -27,7 +27,7 @@ int context_of(const Setup& setup) {
   return setup.request.context.value_or(setup.request.prompt_tokens + setup.request.output_tokens / 2);
 }
 
-/// What drafts, or an n-gram look-up, cost and yield where a model drafts with this acceptance.
+/// Cost and yield of a model drafter or n-gram lookup at this acceptance.
 double speedup(const SpeculationEstimate& round, SpeculationSpec spec, double acceptance) {
   spec.acceptance = {acceptance};
   return AcceptanceLaw(spec).mean_tokens() * (round.plain_step / round.step());
@@ -46,8 +46,8 @@ class Ended final : public Observer {
   std::vector<RequestRecord> records;
 };
 
-/// Each request on the first row that is free when it starts to run, of `slots` rows; a client sees the end of a
-/// request a moment after its row is free.
+/// Puts each request on the first of `slots` rows that is free when it starts; a client sees the end of a request
+/// slightly after its row is free.
 Json rows_of(std::vector<RequestRecord> records, int slots) {
   const auto start = [](const RequestRecord& r) { return r.arrival + r.queue; };
   std::sort(records.begin(), records.end(), [&](const RequestRecord& a, const RequestRecord& b) {
@@ -76,7 +76,7 @@ Json batching_run(const Setup& setup, const WorkloadSpec& workload, const std::s
   deployment->engine.scheduler = scheduler;
   deployment->engine.max_num_seqs = slots;
   deployment->engine.prefix_caching = false;
-  // All requests wait in the queue already: nothing of the front end is in the picture.
+  // All requests are in the queue from the start, so the front end is left out.
   HostCosts& host = deployment->engine.host;
   host.request_time = host.request_latency = host.token_time = host.prompt_token_time = Seconds(0);
   ServingOptions options;
@@ -98,7 +98,7 @@ Json batching_run(const Setup& setup, const WorkloadSpec& workload, const std::s
           {"requests", rows_of(std::move(ended.records), slots)}};
 }
 
-/// Flops and time of one step, with the cache or of the whole sequence again.
+/// FLOPs and time of one step, with the cache and with recomputation of the whole sequence.
 Json cache_step(StepModel& model, const CacheLayout& layout, int prompt, int step, StepCost& with, StepCost& without) {
   const int tokens = prompt + step;
   const std::vector<PrefillChunk> whole{PrefillChunk{tokens, 0, true}};

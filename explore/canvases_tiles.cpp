@@ -1,4 +1,4 @@
-// Attention of one prompt with its matrix of scores in memory, and in tiles that stay on the chip.
+// Attention of one prompt with its score matrix in memory, and in tiles that stay in SRAM.
 
 #include "explore/canvases.h"
 #include "hw/kernels/attention_traffic.h"

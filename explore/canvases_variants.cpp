@@ -1,4 +1,4 @@
-// The same deployment over and over with one thing changed: number formats, kinds of attention, GPUs.
+// The same deployment with one thing changed at a time: number formats, kinds of attention, GPUs.
 
 #include <algorithm>
 #include <array>
@@ -105,8 +105,8 @@ const std::vector<QueryKey>& costs_keys() {
   return kKeys;
 }
 
-/// The largest power of two that fits and stays within the limit, for the cheapest tokens: both memory and TPOT grow
-/// with the batch, cost falls. Nothing where a batch of one already breaks a limit.
+/// The largest power of two that fits and meets the limit, which has the cheapest tokens: memory and TPOT grow with the
+/// batch, cost falls. Empty if even a batch of one exceeds a limit.
 Variation at_best_batch(Query query, const std::string& gpu, double max_tpot_ms) {
   int good = -1, bad = 13;  // exponents; batches up to 4096
   Variation best = vary(query, "gpu", gpu);
@@ -124,7 +124,8 @@ Variation at_best_batch(Query query, const std::string& gpu, double max_tpot_ms)
   if (good < 0) {
     best = vary(query, "batch", "1");
     if (best.estimate && !within(best)) {
-      best.error = best.estimate->memory.fits ? fmt::format("slower than {} ms a token", max_tpot_ms) : "does not fit";
+      best.error =
+          best.estimate->memory.fits ? fmt::format("slower than {} ms per token", max_tpot_ms) : "does not fit";
       best.estimate.reset();
     }
   }

@@ -23,7 +23,7 @@ Json help_of(const auto& table) {
   return out;
 }
 
-/// The attention of the layers that keep something of each token; latents outrank heads where a model has both.
+/// The attention of layers that cache tokens; latent attention wins if a model has both.
 const char* attention_of(const ModelSpec& model) {
   TokenCache most = TokenCache::kNothing;
   for (const LayerKind& layer : model.layers) most = std::max(most, facts_of(layer.mixer).cache);
@@ -38,7 +38,7 @@ const char* attention_of(const ModelSpec& model) {
   return "none";
 }
 
-/// Null for a model that is an encoder alone: the pages are about answers token by token.
+/// Null for encoder-only models, because the pages show generation token by token.
 Json model_json(const std::string& name) {
   const ModelSpec model = parse_model(load_named("models", name, Mark{"models", 0, 0}));
   if (model.encoder_only) return nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// What a setup may be made of.
+// The choices for a setup.
 
 #include <nlohmann/json.hpp>
 

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kToAsk{5}, kToTake{10}, kToLeave{1};
-/// What a client sends beyond its request is thrown away, so that it sees the answer; beyond this it is not.
+/// Bytes beyond the request that are read and discarded, so that the client can read the answer.
 constexpr std::size_t kMostThrownAway = 1 << 20;
 
 }  // namespace
@@ -50,7 +50,7 @@ void Connection::answer(std::string bytes, Clock::time_point now) {
   write(now);
 }
 
-/// The answer is followed by an end, and only then by a close: what the client still sends would else undo the answer.
+/// Shuts down writing before closing: unread input from the client would otherwise reset the connection.
 void Connection::write(Clock::time_point now) {
   while (sent_ < answer_.size()) {
     const ssize_t put = ::send(fd_, answer_.data() + sent_, answer_.size() - sent_, MSG_DONTWAIT | kNoSignal);

@@ -1,5 +1,5 @@
 #pragma once
-// One client of the explorer: what it has sent, what it is sent, and until when.
+// One client connection of the explorer: its input, its answer, and its deadline.
 
 #include <chrono>
 #include <cstddef>
@@ -9,8 +9,7 @@
 
 namespace roofcast::explore {
 
-/// A socket that never blocks. Whatever a client does, it has so long for its request, for taking the answer, and for
-/// hanging up.
+/// A non-blocking socket. There are deadlines for sending the request, for reading the answer, and for closing.
 class Connection {
  public:
   using Clock = std::chrono::steady_clock;
@@ -25,11 +24,11 @@ class Connection {
   Stage stage() const { return stage_; }
   Clock::time_point deadline() const { return deadline_; }
   const std::string& received() const { return received_; }
-  bool hung_up() const { return hung_up_; }  ///< the client sends no more
+  bool hung_up() const { return hung_up_; }  ///< the client has closed its side
 
-  /// Takes what has come. True when there is more of the request, or no more will come.
+  /// Reads available input. True if the request grew, or is complete.
   bool read();
-  /// `while_connected`: the answer is given up when the client hangs up.
+  /// `while_connected`: the answer is cancelled if the client disconnects.
   void answering(bool while_connected) {
     stage_ = Stage::kAnswering;
     while_connected_ = while_connected;

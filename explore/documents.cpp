@@ -37,7 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::map<std::string, std::string, std::less<>>;
 
-/// Most requests that one answer plays, so that it stays quick.
+/// Maximum number of requests per simulation, so that answers stay fast.
 constexpr std::int64_t kMostRequests = 50000;
 
 Texts read_body(std::string_view body) {
@@ -56,7 +56,7 @@ Texts read_body(std::string_view body) {
   return out;
 }
 
-/// A text as a file for as long as it is read.
+/// Makes a text available as a temporary file.
 class TextFile {
  public:
   TextFile(const std::string& name, const std::string& text) {
@@ -83,7 +83,7 @@ class TextFile {
   std::string path_;
 };
 
-/// A name of a file, and no number with a unit such as "6 /s" or "3.5 USD/h".
+/// Whether a text is a file name, and not a number with a unit such as "6 /s" or "3.5 USD/h".
 bool names_a_file(std::string_view text) {
   for (const char* end : {".yaml", ".yml", ".json", ".jsonl", ".csv", ".txt"}) {
     if (text.ends_with(end)) return true;
@@ -96,8 +96,8 @@ bool names_a_file(std::string_view text) {
          unit.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string_view::npos;
 }
 
-/// The server opens no file that a request names: none under a key that takes files, whatever they are called, and none
-/// by a name that could be a path.
+/// The server opens no file named by a request: neither under a key that takes files, nor for a name that could be a
+/// path.
 void refuse_files(const ConfigNode& node, const std::string& key) {
   for (const char* of_files : {"file", "files", "counts", "servegen"}) {
     if (key == of_files && node.kind != ConfigNode::Kind::kNull)
@@ -153,7 +153,7 @@ void read_question(const Texts& texts, Question& q) {
   if (const std::string* bench = text("bench")) q.bench.emplace("bench.json", *bench);
 }
 
-/// `answer` of the question; its messages name texts, not the files that they were for a while.
+/// Calls `answer`; its messages name the texts instead of the temporary files.
 template <class Answer>
 std::string answered(std::string_view body, const Answer& answer) {
   Question q;

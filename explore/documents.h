@@ -1,5 +1,5 @@
 #pragma once
-// Questions that come as documents: what `roofcast estimate`, `plan`, `simulate` and `compare` print for this text.
+// Requests sent as documents: the output of `roofcast estimate`, `plan`, `simulate` and `compare` for a text.
 
 #include <string>
 #include <string_view>
@@ -13,8 +13,8 @@ namespace roofcast::explore {
 ///   bench     of compare: the JSON of `vllm bench serve`, SGLang's bench_serving or AIPerf; required there
 ///   fidelity  calibrated | ideal
 ///   batch, prompt_tokens, output_tokens, context: of estimate
-/// The answer is the command's JSON to the last byte, but for the names of the texts. Documents name what ships with
-/// the program, and no file. Throws ConfigError, with line and column of the text.
+/// The answer equals the command's JSON byte for byte, except for the names of the texts. Documents may only name what
+/// ships with the program, not files. Throws ConfigError with line and column of the text.
 std::string estimate_document(std::string_view body);
 std::string plan_document(std::string_view body);
 std::string simulate_document(std::string_view body);

@@ -1,5 +1,5 @@
 #pragma once
-// Who may ask, and how often.
+// Access control: which clients are answered, and how often.
 
 #include <chrono>
 #include <mutex>
@@ -8,14 +8,14 @@
 
 namespace roofcast::explore {
 
-/// True for a Host header that names a machine by number, or this one as `localhost`, with or without a port. A page
-/// elsewhere whose name was made to point here (DNS rebinding) sends its own name.
+/// True for a Host header that is an IP address or `localhost`, with or without a port. A foreign page whose name
+/// resolves to this machine (DNS rebinding) sends its own name.
 bool is_trusted_host(std::string_view host);
 
-/// True without an Origin, and for the page that `host` itself serves.
+/// True without an Origin header, and for the page that `host` itself serves.
 bool is_same_origin(std::string_view origin, std::string_view host);
 
-/// A bucket of requests that refills at `rate` a second up to `burst`.
+/// A token bucket of requests that refills at `rate` per second up to `burst`.
 class RequestRate {
  public:
   using Clock = std::chrono::steady_clock;

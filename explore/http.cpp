@@ -82,7 +82,7 @@ std::optional<HttpProgress> read_headers(std::string_view text, HttpRequest& out
   return std::nullopt;
 }
 
-/// Length of the body; nothing where it is none.
+/// Length of the body; empty if invalid.
 std::optional<std::size_t> body_length(const HttpRequest& request) {
   if (request.count("content-length") == 0) return 0;
   const std::string text = request.header("content-length");

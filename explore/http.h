@@ -1,5 +1,5 @@
 #pragma once
-// HTTP/1.1 as far as the explorer needs it: one request a connection, its body whole and of a stated length.
+// The subset of HTTP/1.1 that the explorer needs: one request per connection, with a Content-Length.
 
 #include <cstddef>
 #include <string>
@@ -21,7 +21,7 @@ struct HttpRequest {
 
 inline constexpr std::size_t kMostHead = 16384;  ///< bytes of request line and headers
 
-/// How far a request has come.
+/// How much of a request has been read.
 struct HttpProgress {
   enum class State { kMore, kHead, kDone, kRefused };
   State state = State::kMore;
@@ -29,14 +29,14 @@ struct HttpProgress {
   const char* reason = "";
 };
 
-/// Reads what has come of a request so far. kHead: the head is there, the body is not. A body longer than `most_body`
-/// is refused as soon as its length is known. Lines end in CR LF; a header in two lines, a length given twice, and
-/// Transfer-Encoding are refused: no two readers may disagree on where a request ends.
+/// Parses the bytes of a request received so far. kHead: the head is complete, the body is not. A body longer than
+/// `most_body` is refused as soon as its length is known. Lines end in CR LF. Folded headers, duplicate lengths and
+/// Transfer-Encoding are refused, so that all parsers agree on where a request ends.
 HttpProgress read_http(std::string_view bytes, std::size_t most_body, HttpRequest& out);
 
 std::string_view reason_phrase(int status);
 
-/// "%41+b" as "A b"; false where the text is no encoding, or of a NUL.
+/// Decodes "%41+b" to "A b"; false for invalid encodings and for NUL.
 bool decode_percent(std::string_view text, bool plus_is_space, std::string& out);
 
 }  // namespace roofcast::explore

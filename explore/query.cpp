@@ -35,7 +35,7 @@ std::string flag_of(std::string_view key) {
   return flag;
 }
 
-/// A name that ships with the program. Paths never reach the library, which would open them.
+/// A shipped name. Paths are rejected, because the library would open them.
 std::string shipped_name(const Query& query, std::string_view key, std::string_view kind, std::string_view word) {
   const std::string name = text_of(query, key);
   const std::vector<std::string> names = names_of(kind);
@@ -61,7 +61,7 @@ bool boolean_of(const Query& query, std::string_view key, bool otherwise) {
   throw ConfigError(fmt::format("{}: must be true or false, got '{}'", key, reports::clean_utf8(text)));
 }
 
-/// What was read before. Only shipped names come here, so that it stays as small as the library.
+/// Shared cache of parsed specs. Only shipped names are stored, so it stays small.
 SpecCache& library() {
   static SpecCache cache;
   return cache;
@@ -142,7 +142,7 @@ void set_request(const Query& query, Setup& setup) {
   if (model.encoder_only)
     throw ConfigError(
         fmt::format("model: {} is an encoder, and answers here come token by token; 'roofcast simulate' "
-                    "plays a load of one output token each",
+                    "simulates requests of one output token each",
                     model.name));
   r.batch = integer_of(query, "batch", r.batch, 1, kMostBatch);
   r.prompt_tokens = integer_of(query, "prompt_tokens", r.prompt_tokens, 1, kMostTokens);
@@ -176,8 +176,7 @@ const std::vector<QueryKey>& setup_keys() {
       keys.push_back({name, listed ? fmt::format("one of /api/v1/{}s", name) : flag.help});
     }
     for (const QueryKey& key :
-         {QueryKey{"fidelity", "calibrated | ideal (calibrated)"},
-          QueryKey{"batch", "sequences at a time on one replica (1)"},
+         {QueryKey{"fidelity", "calibrated | ideal (calibrated)"}, QueryKey{"batch", "sequences per replica (1)"},
           QueryKey{"prompt_tokens", "tokens of each prompt (1024)"},
           QueryKey{"output_tokens", "tokens of each output (128)"},
           QueryKey{"context", "tokens in the cache at the decode step (prompt + half of the output)"},
@@ -207,7 +206,7 @@ Query query_of_json(std::string_view body) {
     if (event == nlohmann::json::parse_event_t::key && depth == 1) {
       twice |= !query.emplace(parsed.get<std::string>(), "").second;
     }
-    return depth <= 2;  // whatever is nested deeper is refused below without being built
+    return depth <= 2;  // deeper nesting is refused below without being built
   };
   const nlohmann::json json = nlohmann::json::parse(body, watch, false);
   if (!json.is_object()) throw ConfigError("the body must be a JSON object, such as {\"model\": \"llama-3.1-8b\"}");
@@ -270,7 +269,7 @@ double prefill_steps(const Deployment& d, const EstimateRequest& r) {
   if (d.fidelity == Fidelity::kIdeal) return 1;
   const double budget = static_cast<double>(d.engine.max_num_batched_tokens) * d.sharding.attention_dp;
   const double steps = std::ceil(static_cast<double>(r.batch) * r.prompt_tokens / budget);
-  const bool equal = std::fmod(budget, r.prompt_tokens) == 0;  // one of them is priced for all
+  const bool equal = std::fmod(budget, r.prompt_tokens) == 0;  // one step is priced for all
   return equal ? std::min(steps, 2.0) : steps;
 }
 

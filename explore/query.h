@@ -1,5 +1,5 @@
 #pragma once
-// What a request of the explorer asks for: flat keys, from the address or from a JSON body.
+// The parameters of an explorer request: flat keys, from the URL or from a JSON body.
 
 #include <map>
 #include <optional>
@@ -16,20 +16,21 @@ namespace roofcast::explore {
 /// Keys and values as text, each key once.
 using Query = std::map<std::string, std::string, std::less<>>;
 
-/// A key that requests may carry. Every one is a flag of `roofcast estimate` under its own name with '_' for '-', or a
-/// choice that `Setup::command` spells out as --set.
+/// A key of a request. It is a flag of `roofcast estimate` with '_' for '-', or a choice that `Setup::command`
+/// expresses with
+/// --set.
 struct QueryKey {
   std::string name, help;
 };
 /// The keys of a deployment and of the batch it serves.
 const std::vector<QueryKey>& setup_keys();
-/// Ways to draft tokens for an autoregressive model, in the order of the enumeration.
+/// Drafting methods for autoregressive models, in the order of the enumeration.
 std::vector<std::string> drafting_methods();
 
 /// A JSON object of strings, numbers and booleans. Throws ConfigError for anything else, and for a key given twice.
 Query query_of_json(std::string_view body);
 
-/// Throws ConfigError for a key that is neither one of setup_keys() nor in `more`, and for values that are too long.
+/// Throws ConfigError for keys that are neither in setup_keys() nor in `more`, and for values that are too long.
 void check_keys(const Query& query, const std::vector<QueryKey>& more);
 
 /// An integer within bounds, or `otherwise`.
@@ -38,7 +39,7 @@ int integer_of(const Query& query, std::string_view key, int otherwise, int low,
 /// A number from 0 to 1, if the key is there.
 std::optional<double> fraction_of(const Query& query, std::string_view key);
 
-/// The inputs of `roofcast estimate` that a query stands for.
+/// The inputs of `roofcast estimate` for a query.
 struct Setup {
   ConfigTree tree;
   Fidelity fidelity = Fidelity::kCalibrated;
@@ -49,11 +50,11 @@ struct Setup {
   const Deployment& deployment() const { return *scenario.deployment; }
 };
 
-/// Reads only what ships with the program: a model, a GPU or an engine is one of its names, never a file. Throws
-/// ConfigError; a deployment that does not fit is a Setup all the same.
+/// Reads only what ships with the program: models, GPUs and engines are names, never files. Throws ConfigError; a
+/// deployment that does not fit is a valid Setup.
 Setup read_setup(const Query& query);
 
-/// The most work that one request may ask for, so that answers stay quick: steps of a prefill, tokens of a batch.
+/// Limits per request, so that answers stay fast: prefill steps, and decode steps times tokens.
 inline constexpr double kMostPrefillSteps = 1024;
 inline constexpr double kMostSteppedTokens = 2e5;  ///< outputs simulated one step at a time
 inline constexpr int kMostBatch = 16384, kMostTokens = 1 << 24;

@@ -44,9 +44,9 @@ constexpr short kHangUp = POLLRDHUP;
 #else
 constexpr short kHangUp = POLLHUP;
 #endif
-/// For a new client beyond these, the one that has taken longest to ask makes room.
+/// With more connections, the one that has waited longest for its request is closed.
 constexpr std::size_t kMostConnections = 512;
-/// Time for answers under way when the server is told to end.
+/// Grace period for answers in progress when the server stops.
 constexpr std::chrono::milliseconds kGrace{700};
 
 struct Asset {
@@ -67,12 +67,12 @@ constexpr std::array kAssets{
     Asset{"/chart.min.js", "text/javascript; charset=utf-8", &reports::kChartJs},
 };
 
-/// Nothing is loaded from elsewhere, nothing runs that is not a file of ours, nobody frames us.
+/// Content security policy: no external content, only our own scripts, no framing.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri "
     "'none'; "
     "form-action 'none'; frame-ancestors 'none'";
-/// Of a report's page, which holds its scripts and names the rest of its policy itself.
+/// For a report page, which contains its scripts and its own policy.
 constexpr std::string_view kPolicyOfPage = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 constexpr std::string_view kSecurityHeaders =
     "X-Content-Type-Options: nosniff\r\n"
@@ -83,7 +83,7 @@ constexpr std::string_view kSecurityHeaders =
     "Cache-Control: no-store\r\n"
     "Connection: close\r\n";
 
-/// A header must not end early.
+/// Removes line breaks, which would end a header early.
 std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
@@ -115,7 +115,7 @@ std::optional<ApiAnswer> asset(const HttpRequest& request) {
   return std::nullopt;
 }
 
-/// What never reaches the page or the API.
+/// Refusals before the page or the API.
 std::optional<ApiAnswer> stranger(const HttpRequest& request) {
   const std::string host = request.header("host"), origin = request.header("origin");
   if (request.count("host") != 1 || !is_trusted_host(host))
@@ -125,7 +125,7 @@ std::optional<ApiAnswer> stranger(const HttpRequest& request) {
   return std::nullopt;
 }
 
-/// `page`: the only one that there is; empty: the explorer's, and its API.
+/// `page`: served as the only page; empty: the explorer and its API.
 std::string reply_of(HttpRequest request, const std::string& page) {
   const bool head_alone = request.method == "HEAD";
   if (!page.empty()) {
@@ -149,9 +149,10 @@ std::string cannot_listen(const ServerOptions& options, int error) {
                      options.address);
 }
 
-/// Without SO_REUSEPORT, with which two servers would share a port and none would notice.
+/// Without SO_REUSEPORT, which would let two servers share a port unnoticed.
 int listening_socket(const ServerOptions& options) {
-  if (options.address.empty()) throw ConfigError(cannot_listen(options, 0));  // it would mean every address
+  if (options.address.empty())
+    throw ConfigError(cannot_listen(options, 0));  // an empty address would mean all addresses
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -187,12 +188,12 @@ int port_of(int fd) {
 
 }  // namespace
 
-/// One thread talks to all clients and never waits for one; workers make the answers.
+/// One thread handles all connections without blocking; worker threads compute the answers.
 struct ExploreServer::State {
   ServerOptions options;
   RequestRate limit;
   int listener = -1, port = 0;
-  int wake[2] = {-1, -1};  ///< a pipe: an answer is made, or the server is told to end
+  int wake[2] = {-1, -1};  ///< a pipe that signals a finished answer or a stop request
   std::atomic<bool> stopping = false;
 
   std::vector<std::unique_ptr<Connection>> connections;
@@ -265,7 +266,7 @@ struct ExploreServer::State {
     return true;
   }
 
-  /// A request that is whole goes to the workers; one that is refused is answered at once.
+  /// Passes complete requests to the workers; answers refused ones directly.
   void look_at(Connection& c, Clock::time_point now) {
     HttpRequest request;
     const HttpProgress progress = read_http(c.received(), kMostBody, request);
@@ -369,7 +370,7 @@ void ExploreServer::run() {
   while (workers.size() < kWorkers) {
     try {
       workers.emplace_back([this] { state_->make_answers(); });
-    } catch (const std::system_error&) {  // the system starts no further thread: one is enough
+    } catch (const std::system_error&) {  // no further thread can be started; one is enough
       if (workers.empty()) throw;
       break;
     }

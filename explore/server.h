@@ -1,5 +1,5 @@
 #pragma once
-// The explorer's HTTP server: the page and the API, for this machine unless told otherwise.
+// The explorer's HTTP server for the page and the API; local only by default.
 
 #include <memory>
 #include <string>
@@ -11,12 +11,12 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   int port = 8377;  ///< 0: any free one
   double requests_per_s = 500, burst = 1000;
-  std::string page{};  ///< HTML that is served at / in place of the explorer and its API; empty: these
+  std::string page{};  ///< HTML served at / instead of the explorer and its API; empty: the explorer
 };
 
 class ExploreServer {
  public:
-  /// Binds; throws ConfigError("--port: ...") when the address cannot be had.
+  /// Binds; throws ConfigError("--port: ...") if the address is not available.
   explicit ExploreServer(const ServerOptions& options);
   ~ExploreServer();
   ExploreServer(const ExploreServer&) = delete;
@@ -24,12 +24,11 @@ class ExploreServer {
 
   int port() const;
   std::string url() const;  ///< "http://127.0.0.1:8377/"
-  /// Serves until stop() is called, from another thread; answers under way are finished, unless a client does not take
-  /// them.
+  /// Serves until another thread calls stop(). Answers in progress are finished unless the client stops reading.
   void run();
   void stop();
 
-  /// What the server sends for these bytes, whole: for tests without a socket. Empty where more has to come.
+  /// The complete response to these bytes, for tests without a socket. Empty if the request is incomplete.
   static std::string reply_to(std::string_view bytes);
 
  private:

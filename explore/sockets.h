@@ -1,19 +1,19 @@
 #pragma once
-// Where the sockets of Linux and macOS differ.
+// Socket differences between Linux and macOS.
 
 #include <sys/socket.h>
 
 namespace roofcast::explore {
 
-/// A flag of send(): no SIGPIPE where the client has gone. macOS sets that on the socket instead.
+/// A flag of send() that prevents SIGPIPE after a disconnect. macOS sets this on the socket instead.
 #ifdef MSG_NOSIGNAL
 inline constexpr int kNoSignal = MSG_NOSIGNAL;
 #else
 inline constexpr int kNoSignal = 0;
 #endif
 
-/// The next client, as a socket that does not block, closes on exec and raises no SIGPIPE; below 0 with errno where
-/// there is none.
+/// Accepts a client as a socket that is non-blocking, closes on exec and raises no SIGPIPE; negative with errno on
+/// failure.
 int accept_client(int listener);
 
 }  // namespace roofcast::explore

@@ -24,7 +24,7 @@ std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// Padded to `width` characters, cut when longer.
+/// Padded or truncated to `width` characters.
 std::string padded(std::string_view text, std::size_t width) {
   std::string out = shortened(text, width);
   return out + std::string(width - characters(out), ' ');
@@ -128,7 +128,7 @@ class Grid {
   std::vector<std::string> cells_;
 };
 
-/// One line a category; a stacked bar shows the mark of each series.
+/// One line per category; a stacked bar shows the mark of each series.
 std::string bar_lines(const Chart& c, int width) {
   const std::vector<std::string>& names = c.horizontal ? c.y.categories : c.x.categories;
   std::size_t name_width = 4;

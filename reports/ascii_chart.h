@@ -5,7 +5,7 @@
 
 namespace roofcast::reports {
 
-/// The chart in characters for a terminal `width` columns wide; plain ASCII but for the user's own words.
+/// The chart as text for a terminal `width` columns wide; plain ASCII except for the user's own strings.
 std::string ascii_chart(const Chart& chart, int width = 100);
 
 }  // namespace roofcast::reports

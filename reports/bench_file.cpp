@@ -30,7 +30,7 @@ std::array<Latency, 4> latencies(const ServingMetrics& m) {
 /// The client's setting: a request rate, or the number of requests in flight.
 struct Load {
   std::optional<double> rate, burstiness, concurrency;
-  bool constant = false;  ///< equal gaps, which vLLM calls an infinite burstiness
+  bool constant = false;  ///< equal gaps (infinite burstiness in vLLM)
   explicit Load(const WorkloadSpec& w) {
     const ArrivalSpec& a = w.arrivals;
     if (a.process == Process::kClosedLoop) concurrency = a.concurrency;
@@ -131,7 +131,7 @@ std::string aiperf_text(const ServingMetrics& m, const Scenario& s) {
   return out.dump(2) + "\n";
 }
 
-/// Its inter_token_latency is TPOT. It reports no chunks, no total of tokens and no errors.
+/// GenAI-Perf's inter_token_latency is TPOT. It reports neither chunks, total tokens nor errors.
 std::string genai_perf_text(const ServingMetrics& m, const Scenario& s) {
   const Load load(*s.workload);
   const double n = static_cast<double>(m.completed);
@@ -167,8 +167,8 @@ LoadgenScenario loadgen_scenario(const Scenario& s) {
 }
 void check_loadgen(const Scenario& s) { (void)loadgen_scenario(s); }
 
-/// The results in mlperf_log_detail.txt. Rates of the server scenario count one query less, because the first one opens
-/// the interval. Token rates divide by the time of the last send.
+/// The results in mlperf_log_detail.txt. Rates of the server scenario exclude the first query, which starts the
+/// interval. Token rates divide by the time of the last send.
 std::string loadgen_text(const ServingMetrics& m, const Scenario& s) {
   std::string out;
   const auto line = [&](const std::string& key, const Json& value) {
@@ -225,7 +225,7 @@ void check_llama_bench(const Scenario& s) {
         "concurrency: 1}'");
 }
 
-/// `llama-bench -o json`: one test with the mean prompt, one with the mean answer after it.
+/// `llama-bench -o json`: one test with the mean prompt, one with the mean output after it.
 std::string llama_bench_text(const ServingMetrics& m, const Scenario& s) {
   check_llama_bench(s);
   const double n = std::max<double>(1, static_cast<double>(m.completed));

@@ -17,7 +17,7 @@
 namespace roofcast::reports {
 namespace {
 
-/// The settings of one release, each with the change that made it so.
+/// The settings of one release, each with the change that introduced it.
 std::string release_text(const ConfigTree& document, const Release& release, const std::string& format) {
   const std::vector<SourcedSetting> settings = sourced_settings(document, release);
   const std::string name = (*document->find("name"))->scalar;

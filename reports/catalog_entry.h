@@ -1,5 +1,5 @@
 #pragma once
-// What `roofcast KIND NAME` prints of specs that are their own description, and of engines.
+// The output of `roofcast KIND NAME` for engines and for specs that describe themselves.
 
 #include <string>
 
@@ -9,12 +9,12 @@
 
 namespace roofcast::reports {
 
-/// The spec itself: as table its YAML, as csv rows of a dotted key and its value, as json behind the head of a result.
+/// The spec itself: as table its YAML, as csv rows of a dotted key and its value, as json after the head of a result.
 std::string as_written(const ConfigTree& tree, const std::string& format, const nlohmann::ordered_json& head);
 /// A file of settings, or `NAME[@VERSION]` with the source of each. Throws ConfigError for an unknown name.
 std::string engine_report(const std::string& name, const std::string& format);
 
-/// One of models, gpus, engines, workloads, recipes, clients, as `roofcast KIND NAME --format json` prints it.
+/// The output of `roofcast KIND NAME --format json` for one of models, gpus, engines, workloads, recipes, clients.
 std::string catalog_entry_json(const std::string& kind, const std::string& name);
 
 }  // namespace roofcast::reports

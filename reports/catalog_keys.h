@@ -1,6 +1,6 @@
 #pragma once
-// The keys of a catalog, what `roofcast models`, `gpus`, ... list, and of a catalog_entry, one of these, whose own keys
-// stand beside `of` (reports/result_keys.h).
+// The keys of a catalog (the list of `roofcast models`, `gpus`, ...) and of a catalog_entry (one spec, whose own keys
+// are next to `of`); see reports/result_keys.h.
 
 #include "reports/key_group.h"
 

@@ -53,7 +53,8 @@ std::string model_text(const ModelSpec& model) {
   return table.words(1).text();
 }
 
-/// A figure of a datasheet in its own unit: 2039 GB/s, not the 2039.0000000000002 that multiplying and dividing leave.
+/// Rounds a datasheet figure in its own unit: 2039 GB/s instead of 2039.0000000000002 after multiplication and
+/// division.
 template <class Q>
 double as_written(Q value, Q unit) {
   return std::stod(fmt::format("{:.12g}", value.in(unit)));
@@ -85,7 +86,7 @@ Json gpu_json(const GpuSpec& gpu) {
           {"nic_gb_per_s", as_written(gpu.node.nic_bandwidth, kGigabytePerSecond)}};
 }
 
-/// {a: {b: [1]}} as rows "a.b.0" and 1: for people in four digits, as data in full.
+/// {a: {b: [1]}} as rows "a.b.0" and 1: four digits in tables, full precision as data.
 void flat_rows(const Json& json, const std::string& prefix, bool full, Table& table) {
   const auto row = [&](const std::string& key, const Json& value) {
     const std::string name = prefix.empty() ? key : prefix + "." + key;
@@ -186,8 +187,8 @@ std::string gpus_report(std::span<const GpuSpec> gpus, const std::string& format
                          {"usd_per_hour", price}});
     } else if (csv) {
       table.row({gpu.name, architecture, fmt::format("{:.0f}", gpu.memory_capacity.base()),
-                 fmt::format("{}", as_written(gpu.memory_bandwidth, kGigabytePerSecond)), fmt::format("{}", bf16 / 1e12),
-                 fmt::format("{}", price)});
+                 fmt::format("{}", as_written(gpu.memory_bandwidth, kGigabytePerSecond)),
+                 fmt::format("{}", bf16 / 1e12), fmt::format("{}", price)});
     } else {
       table.row({gpu.name + (gpu.announced ? " (announced)" : ""), human_bytes(gpu.memory_capacity.base()),
                  human_bytes(gpu.memory_bandwidth.base()) + "/s", human_count(bf16) + "FLOP/s",

@@ -58,7 +58,7 @@ void include_bars(AxisRange& range, const Chart& c, bool log) {
   }
 }
 
-/// AxisRange of the axis along which bars grow, or of y.
+/// The range of the axis along which bars grow, or of y.
 AxisRange value_range(const Chart& c, const Axis& axis) {
   AxisRange r = empty_range();
   const auto edges = upper_edges(c);
@@ -94,7 +94,7 @@ AxisRange position_range(const Chart& c, const Axis& axis) {
   for (const ReferenceLine& line : c.lines) {
     if (line.vertical != c.horizontal) include(r, line.at, axis.log);
   }
-  // Lines may fill the width; points keep a distance from the frame.
+  // Lines may fill the width; points keep a margin.
   const bool lines_only = std::all_of(c.series.begin(), c.series.end(), [](const Series& s) {
     return s.shape == Shape::kLine || s.shape == Shape::kArea;
   });
@@ -127,7 +127,7 @@ double nice_step(double span, int about) {
   return 10 * power;
 }
 
-/// The indices that stay: for lines the extremes of each stretch, for points even steps.
+/// Indices that remain after thinning: extremes of each stretch for lines, even steps for points.
 std::vector<std::size_t> kept_indices(const Series& s, std::size_t limit) {
   std::vector<std::size_t> kept;
   const std::size_t n = s.x.size();
@@ -184,7 +184,7 @@ std::vector<LegendEntry> legend_of(const Chart& chart) {
     out.push_back({s.name, color_of(chart, i), line, s.dashed, false});
   }
   for (std::size_t i = 0; i < chart.bands.size(); ++i) {
-    if (chart.bands[i].name.empty()) continue;  // the caption says what it is
+    if (chart.bands[i].name.empty()) continue;  // the caption describes it
     const int own = chart.bands[i].color;
     out.push_back(
         {chart.bands[i].name, (own >= 0 ? own : static_cast<int>(i)) % static_cast<int>(kPalette), false, false, true});
@@ -213,7 +213,7 @@ std::vector<Bar> bars_of(const Chart& chart) {
   const bool grouped = side_by_side(chart);
   const double groups = grouped ? static_cast<double>(bar_series.size()) : 1.0;
   const double width = 0.8 / groups;
-  std::vector<double> tops;  // of the stack at each category
+  std::vector<double> tops;  // top of the stack per category
   std::vector<Bar> bars;
   for (std::size_t slot = 0; slot < bar_series.size(); ++slot) {
     const Series& s = chart.series[bar_series[slot]];
@@ -285,7 +285,7 @@ std::vector<PlacedLabel> place_labels(const Chart& chart, double char_width, dou
   std::vector<PlacedLabel> placed;
   std::vector<Box> taken;
   const AxisRange xr = x_range(chart), yr = y_range(chart);
-  for (const Series& s : chart.series) {  // the points themselves stay free
+  for (const Series& s : chart.series) {  // labels do not cover points
     if (s.shape != Shape::kPoints && s.shape != Shape::kLinePoints) continue;
     for (std::size_t i = 0; i < s.x.size(); ++i) {
       const double x = fraction_of(s.x[i], xr, chart.x.log), y = fraction_of(s.y[i], yr, chart.y.log);

@@ -1,5 +1,5 @@
 #pragma once
-// A picture before it is drawn: what the page, its SVG and the terminal all read.
+// A chart before rendering: the common input of the page, its SVG and the terminal.
 
 #include <cstddef>
 #include <optional>
@@ -12,7 +12,7 @@ namespace roofcast::reports {
 struct Axis {
   std::string title{};  ///< with the unit: "time to first token, ms"
   bool log = false;
-  std::optional<double> low{}, high{};    ///< found from the data when absent
+  std::optional<double> low{}, high{};    ///< from the data if absent
   std::vector<std::string> categories{};  ///< names of 0, 1, 2, ... instead of numbers (bars)
 };
 
@@ -24,20 +24,20 @@ struct Series {
   std::vector<double> x{}, y{};       ///< bars: x is the category's index
   std::vector<double> base{};         ///< bars that do not start at 0 (a waterfall); else empty
   std::vector<double> size{};         ///< points: area relative to the largest, in [0, 1]; else empty
-  std::vector<std::string> labels{};  ///< what a point or bar is; shown on hover
-  bool write_labels = false;          ///< beside the points too, where there is room; of bars, their values
+  std::vector<std::string> labels{};  ///< description of each point or bar; shown on hover
+  bool write_labels = false;          ///< also next to the points, where there is room; for bars, their values
   bool dashed = false;
-  int color = -1;  ///< of the palette; -1 = the next
+  int color = -1;  ///< index in the palette; -1: the next one
 };
 
-/// A filled stretch between two lines: percentiles, +-10 %. Without a name the caption says what it is.
+/// A filled area between two lines: percentiles, +-10 %. Without a name the caption describes it.
 struct Band {
   std::string name{};
   std::vector<double> x{}, low{}, high{};
   int color = -1;
 };
 
-/// An objective, a capacity, a ridge.
+/// A limit, a capacity or a ridge point.
 struct ReferenceLine {
   bool vertical = false;
   double at = 0;
@@ -47,30 +47,29 @@ struct ReferenceLine {
 struct Chart {
   std::string id{};  ///< names the file and the anchor: [a-z0-9-]
   std::string title{};
-  std::string heading{};  ///< the title on a page that names the deployment already; empty: the title
+  std::string heading{};  ///< title on a page that already names the deployment; empty: `title`
   Axis x{}, y{};
   std::vector<Series> series{};
   std::vector<Band> bands{};
   std::vector<ReferenceLine> lines{};
   bool stacked = false;                   ///< bars and areas
   bool horizontal = false;                ///< bars run to the right: categories are on y, values on x
-  std::vector<std::string> held{}, at{};  ///< keys of a sweep in which its points agree, and their values there
-  std::vector<Chart> views{};             ///< the same for other values of `held`; a page offers them
-  std::string caption{};                  ///< what it shows, what was left out
-  std::string source{};                   ///< where its numbers come from
-  std::string command{};                  ///< what makes it again
+  std::vector<std::string> held{}, at{};  ///< sweep keys that are constant in this chart, and their values
+  std::vector<Chart> views{};             ///< the same chart for other values of `held`, selectable on a page
+  std::string caption{};                  ///< what it shows and what was left out
+  std::string source{};                   ///< source of its numbers
+  std::string command{};                  ///< command that reproduces it
   std::size_t thinned_from = 0;           ///< points before thinning, 0 = all are drawn
 };
 
-/// A rectangle of a bar, in data units along its own direction.
+/// A rectangle of a bar, in data units along the direction of the bar.
 struct Bar {
   std::size_t series = 0, index = 0;
   double position = 0, half_width = 0, from = 0, to = 0;
 };
-/// Whether bars of several series stand beside one another: some category has more than one, neither stacked nor
-/// floating.
+/// Whether bars of several series are drawn side by side: some category has several, neither stacked nor floating.
 bool side_by_side(const Chart& chart);
-/// Grouped side by side, stacked or floating.
+/// The rectangles of all bars: grouped side by side, stacked or floating.
 std::vector<Bar> bars_of(const Chart& chart);
 
 /// Stacked areas: the upper edge of each series, in the order of the series; others as they are.
@@ -79,7 +78,7 @@ std::vector<std::vector<double>> upper_edges(const Chart& chart);
 struct AxisRange {
   double low = 0, high = 1;
 };
-/// What the values' axis must span, with a margin; a log axis keeps positive values alone.
+/// The range that the value axis must cover, with a margin; a log axis uses only positive values.
 AxisRange x_range(const Chart& chart);
 AxisRange y_range(const Chart& chart);
 
@@ -90,10 +89,10 @@ struct Tick {
 std::vector<Tick> ticks_of(AxisRange range, bool log, int about);
 std::string tick_text(double value);
 
-/// Position of a value in [0, 1] of its axis.
+/// Position of a value on its axis, in [0, 1].
 double fraction_of(double value, AxisRange range, bool log);
 
-/// A label that meets no point and no other label; positions are fractions of the plot.
+/// A label that overlaps no point and no other label; positions are fractions of the plot.
 struct PlacedLabel {
   double x = 0, y = 0;
   bool left = true;  ///< text begins at x, else it ends there
@@ -102,18 +101,17 @@ struct PlacedLabel {
 /// `char_width` and `line_height` in fractions of the plot's width and height.
 std::vector<PlacedLabel> place_labels(const Chart& chart, double char_width, double line_height);
 
-/// Keeps every renderer quick: series of more than `limit` points, lines together, but no less than a quarter of it
-/// each, lose some. Lines keep the extremes of each stretch, points are taken at even steps. What was there is said in
-/// `thinned_from`.
+/// Thins series to at most `limit` points (all lines together), but at least a quarter of it each, to keep renderers
+/// fast. Lines keep the extremes of each stretch, points are taken at even steps. `thinned_from` records the original
+/// number.
 inline constexpr std::size_t kMaxPoints = 2000;
 void thin(Chart& chart, std::size_t limit = kMaxPoints);
 
-/// Whether values span so much that a linear axis would press most of them to its foot: the largest is over 20 times
-/// the smallest, and all are positive.
+/// Whether a log axis is better: all values are positive, and the largest is over 20 times the smallest.
 bool wants_log(std::span<const double> values);
 
-/// Drops points that no axis can show (not finite; not positive on a log axis), then series without points; false
-/// when nothing is left to draw.
+/// Removes points that cannot be drawn (not finite; not positive on a log axis), then empty series; false if nothing is
+/// left.
 bool clean(Chart& chart);
 
 /// One entry of a legend: every named series, then every band.

@@ -9,7 +9,7 @@
 namespace roofcast::reports {
 namespace {
 
-/// What stands under every plot: the provenance of the constants.
+/// The line below every plot: the provenance of the constants.
 std::string source_of(const Result& r) {
   std::string out;
   const bool own = r.json.is_object() && r.json.contains("provenance");
@@ -79,7 +79,7 @@ std::string one_line(std::string_view text, std::size_t limit) {
   return shortened(out, limit);
 }
 
-/// Texts come from users' files: one line each, of bounded length, well-formed.
+/// Cleans texts from users' files: one line each, of bounded length, valid UTF-8.
 void tidy(Chart& chart) {
   chart.title = one_line(chart.title, 140);
   chart.heading = one_line(chart.heading, 140);

@@ -1,6 +1,6 @@
 #pragma once
-// From results to pictures. Keys that a result always has are checked when it is read; a plot of keys that only some
-// have (`intervals`, `speculation`) is left out where they are not.
+// Builds charts from results. Keys that a result always has are checked when it is read; a plot of optional keys
+// (`intervals`, `speculation`) is left out if they are absent.
 
 #include <span>
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace roofcast::reports {
 
-/// Every plot that the results can fill, cleaned and thinned, ids unique; `command` made the report.
+/// All plots that the results support, cleaned and thinned, with unique ids; `command` is the command of the report.
 std::vector<Chart> charts_of(std::span<const Result> results, const std::string& command);
 
-// The parts of it, one file each. They add what they can draw.
+// One function per kind of result; each adds the charts that it can draw.
 void add_estimate_charts(const Result& result, std::vector<Chart>& out);    // charts_estimate.cpp
 void add_simulation_charts(const Result& result, std::vector<Chart>& out);  // charts_serving.cpp
 void add_request_charts(const Result& result, std::vector<Chart>& out);
@@ -28,7 +28,7 @@ void add_acceptance_charts(const Result& result, std::vector<Chart>& out);
 void add_measured_run_charts(const Result& result, std::vector<Chart>& out);
 void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& out);  // charts_comparison.cpp
 
-/// Output tokens per second and GPU against those of one user, with the points that none beats in both.
+/// Output tokens per second and GPU against those per user, with the points that no other beats in both.
 Chart pareto_chart(const std::string& id, const std::vector<ResultPoint>& points);
 /// "tp 4, batch 8" from the keys that differ between points.
 std::string point_label(const ResultPoint& point, std::span<const std::string> keys);

@@ -1,4 +1,4 @@
-// Results side by side: latency, throughput, cost, memory.
+// Charts that compare results: latency, throughput, cost, memory.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ double value_of(const Json& j, const Measure& m) {
   return v ? *v * m.scale : std::nan("");
 }
 
-/// One horizontal bar a result and measure; nothing when no result has any of them.
+/// One horizontal bar per result and measure; nothing if no result has any of them.
 void add_bars(std::span<const Result> results, Chart c, const std::vector<Measure>& measures, std::vector<Chart>& out) {
   c.horizontal = true;
   std::vector<const Result*> rows;
@@ -56,13 +56,13 @@ void add_comparison_charts(std::span<const Result> results, std::vector<Chart>& 
            {.id = "compare-ttft",
             .title = "Time to first token",
             .x = {.title = "TTFT, ms"},
-            .caption = "Of simulations the median and the 99th percentile; an estimate has one value."},
+            .caption = "Simulations: the median and the 99th percentile; an estimate has one value."},
            {{"TTFT", kTtft}, {"TTFT, p99", ResultKey("p99_ttft_ms")}}, out);
   add_bars(results,
            {.id = "compare-tpot",
             .title = "Time per output token",
             .x = {.title = "TPOT, ms"},
-            .caption = "Of simulations the median and the 99th percentile; an estimate has one value."},
+            .caption = "Simulations: the median and the 99th percentile; an estimate has one value."},
            {{"TPOT", kTpot}, {"TPOT, p99", ResultKey("p99_tpot_ms")}}, out);
   add_bars(results,
            {.id = "compare-throughput",

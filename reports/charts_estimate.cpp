@@ -14,7 +14,7 @@
 namespace roofcast::reports {
 namespace {
 
-/// Sequences that the figures are of.
+/// Number of sequences that the figures are for.
 double running(const Json& j) { return number_at(j, "batch").value_or(1) - number_at(j, "waiting").value_or(0); }
 
 const Json& operators_of(const Json& j) {
@@ -60,7 +60,7 @@ Points roofline_points(const Json& operators) {
   return p;
 }
 
-/// Largest first, so that the important ones get their labels, and small ones lie on top of them.
+/// Sorts largest first, so that large points get labels and small ones are drawn on top.
 void sort_by_share(Series& s) {
   std::vector<std::size_t> order(s.x.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -115,7 +115,7 @@ struct Part {
   std::array<double, 2> ms{};
 };
 
-/// The operators of both steps, largest shares first; the host's part is what the operators leave.
+/// The operators of both steps, largest first; the host's part is the remainder.
 std::vector<Part> parts_of(const Json& j, const std::array<double, 2>& totals) {
   std::vector<Part> parts{};
   std::array<double, 2> sums{};

@@ -111,7 +111,7 @@ Chart frontier_chart(const char* id, const char* title, const Json& frontier, co
   return c;
 }
 
-/// The position of a limit on the time per token on an axis of tokens/s per user.
+/// Adds the limit on the time per token to an axis of tokens/s per user.
 void add_speed_limit(const Result& result, Chart& c) {
   if (result.points.empty() || !result.points.front().result.contains("objectives")) return;
   for (const Json& o : result.points.front().result["objectives"]) {
@@ -122,7 +122,7 @@ void add_speed_limit(const Result& result, Chart& c) {
   }
 }
 
-/// What the fleets cost, in the order of the plan: the winner on top.
+/// The cost of the fleets in the order of the plan, the winner on top.
 Chart ranking_chart(const Result& result) {
   constexpr std::size_t kShown = 15;
   const std::vector<std::string> keys = varying_keys(result.points);
@@ -151,7 +151,7 @@ Chart ranking_chart(const Result& result) {
   return c;
 }
 
-/// Whether the plan found nothing, so that its only point is the nearest deployment.
+/// Whether the plan has no answer, so that its only point is the nearest deployment.
 bool is_nearest(const Result& result) { return result.json.is_object() && result.json.contains("nearest"); }
 
 /// How much of each limit the winner, or the nearest deployment, uses, with its 90 % range.
@@ -190,7 +190,7 @@ void add_objective_chart(const Result& result, std::vector<Chart>& out) {
   if (!c.y.categories.empty()) out.push_back(std::move(c));
 }
 
-/// What 10 % more of each resource would change.
+/// The effect of 10 % more of each resource.
 Chart tornado(const Json& changes) {
   Chart c{.id = "sensitivities",
           .title = "10 % more of one resource",
@@ -224,7 +224,7 @@ void add_day_charts(const Json& fleet, std::vector<Chart>& out) {
   for (const Json& h : hours) {
     const auto from = number_at(h, "start_s"), to = number_at(h, "end_s");
     if (!from || !to) continue;
-    const auto step = [&](Series& s, ResultKey key) {  // as long as it lasts
+    const auto step = [&](Series& s, ResultKey key) {  // a step for the duration of the slice
       const auto v = number_at(h, key);
       if (!v) return;
       for (const double at : {*from, *to}) s.x.push_back(at / 3600), s.y.push_back(*v);

@@ -1,4 +1,5 @@
-// Plots of one simulation: latency percentiles, queue and cache over time; of its requests: latency over time, spread.
+// Charts of one simulation: latency percentiles, queue and cache over time; of its requests: latency over time,
+// distribution.
 
 #include <algorithm>
 #include <array>
@@ -50,7 +51,7 @@ void add_percentiles(const Json& j, std::vector<Chart>& out) {
   out.push_back(std::move(c));
 }
 
-/// What `--intervals` adds: where 90 % of deployments like it end up, around what is forecast for this one.
+/// Adds the 90 % intervals of `--intervals` around the predictions.
 void add_ranges(const Json& j, std::vector<Chart>& out) {
   Chart c{.id = "ranges", .title = "How sure: 90 % of deployments like it", .horizontal = true};
   c.x = {.title = "milliseconds (log scale)", .log = true};
@@ -82,7 +83,7 @@ struct Trace {
   double scale = 1;
 };
 
-/// Seconds, or hours where there are many.
+/// Seconds per unit of time: seconds, or hours for long runs.
 double seconds_of_unit(const Json& intervals) {
   constexpr double kLong = 7200;
   const auto end = intervals.empty() ? std::nullopt : number_at(intervals.back(), "start_s");
@@ -106,7 +107,7 @@ void add_over_time(const Json& intervals, Chart c, const std::vector<Trace>& tra
     out.push_back(std::move(c));
 }
 
-/// A line that lies far above all that is drawn is said below, not drawn.
+/// Moves a reference line far above the data to the caption.
 void keep_in_scale(Chart& c) {
   double most = 0;
   for (const Series& s : c.series)
@@ -157,7 +158,7 @@ std::vector<double> column_of(const CsvTable& t, std::string_view name) {
   return values;
 }
 
-/// Share of requests that are at least as quick.
+/// Cumulative fraction of requests by latency.
 Series distribution_of(std::string name, std::vector<double> values) {
   std::erase_if(values, [](double v) { return !std::isfinite(v) || v <= 0; });
   std::sort(values.begin(), values.end());

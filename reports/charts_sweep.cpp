@@ -34,7 +34,7 @@ std::optional<double> leading_number(const std::string& text) {
   return value;
 }
 
-/// The key on the x axis: it must be numeric in all points; the most natural one, else the one with most values.
+/// The key of the x axis: numeric in all points; the most natural one, else the one with the most values.
 std::string x_key_of(const std::vector<ResultPoint>& points, const std::vector<std::string>& keys) {
   static const std::vector<std::string> kNatural{"rate",    "concurrency",   "batch",       "num_speculative_tokens",
                                                  "context", "prompt_tokens", "max_num_seqs"};
@@ -60,7 +60,7 @@ std::string x_key_of(const std::vector<ResultPoint>& points, const std::vector<s
   return best;
 }
 
-/// Points that agree in every key but x, in the order of x.
+/// Points that agree in every key except x, ordered by x.
 struct Group {
   std::string label;
   std::vector<std::pair<double, const Json*>> points;
@@ -145,7 +145,7 @@ Chart latency_chart(const Latency& latency, const std::string& x_key, const std:
     const int color = static_cast<int>(g);
     const std::string prefix = groups[g].label.empty() ? std::string(name) : groups[g].label;
     Series middle = line_of(groups[g], prefix, latency.middle, color);
-    const bool alone = groups.size() == 1;  // then the percentiles may have colours of their own
+    const bool alone = groups.size() == 1;  // then each percentile may have its own colour
     Series nineties = line_of(groups[g], prefix + ", p90", latency.p90, alone ? 4 : color, true);
     const Series tail = line_of(groups[g], prefix + ", p99", latency.p99, alone ? 1 : color, true);
     if (tail.x == middle.x && !tail.x.empty()) {
@@ -189,7 +189,7 @@ void add_speculation(const std::string& x_key, const std::vector<Group>& groups,
   if (last_part(x_key) != "num_speculative_tokens") return;
   Chart c{.id = "speculation",
           .title = "Speed-up of speculative decoding",
-          .x = {.title = "draft tokens a step, k"},
+          .x = {.title = "draft tokens per step, k"},
           .y = {.title = "TPOT without over TPOT with, ratio"}};
   for (const Group& group : groups) {
     const Series tpot = line_of(group, group.label.empty() ? "speed-up" : group.label, kTpot, 0);
@@ -241,7 +241,7 @@ std::string point_label(const ResultPoint& point, std::span<const std::string> k
 
 namespace {
 
-/// Output tokens/s of one user.
+/// Output tokens/s per user.
 std::optional<double> per_user(const Json& result) {
   auto user = number_at(result, "output_tokens_per_s_per_user");
   if (const auto tpot = number_at(result, kTpot); !user && tpot && *tpot > 0) user = 1000.0 / *tpot;

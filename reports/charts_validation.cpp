@@ -1,4 +1,4 @@
-// Plots of `validate`: predicted against measured, and what is left over; of `compare`: one run beside its prediction.
+// Charts of `validate`: predicted against measured, and residuals; of `compare`: one run against its prediction.
 
 #include <algorithm>
 #include <cmath>
@@ -65,7 +65,7 @@ void add_residuals(const ValidationPairs& v, std::vector<Chart>& out) {
 
 namespace {
 
-/// A scale from the least to the most of floating bars: where they begin says something, 0 does not.
+/// Fits the axis to floating bars, which need not include 0.
 void fit_to_bars(Chart& c) {
   double low = 1e300, high = -1e300;
   for (const Series& s : c.series) {
@@ -76,8 +76,8 @@ void fit_to_bars(Chart& c) {
   c.x.low = low - 0.1 * (high - low), c.x.high = high + 0.15 * (high - low);
 }
 
-/// The prediction of one figure, as it is and with one assumption changed at a time, around what was measured: a bar
-/// from the measured value to the predicted one.
+/// Predictions of one figure, unchanged and with one assumption changed at a time: bars from the measured value to the
+/// predicted one.
 void add_explanations(const Json& j, const char* id, const char* name, const char* key, std::vector<Chart>& out) {
   const auto figure = [&](const Json& of) -> std::optional<double> {
     const auto found = of.find(key);

@@ -85,7 +85,7 @@ ResultVerdict verdict_of(const Comparison& c, const Scenario& s) {
   verdict.add("", fmt::format("{}\ncompared with {} ({})\n", deployment_line(*s.deployment), c.run.path, c.run.tool));
   verdict.add("", metric_table(c));
   std::span<const std::string> rest = c.findings;
-  if (c.outside && !rest.empty()) {  // the first finding is of the intervals, or that there is no difference
+  if (c.outside && !rest.empty()) {  // the first finding states the intervals, or that there is no difference
     verdict.add("", fmt::format("low, high: 90 % interval of the prediction\n{}\n", rest.front()));
     rest = rest.subspan(1);
   }

@@ -7,7 +7,7 @@
 
 namespace roofcast::reports {
 
-/// format: table | json | csv (the metrics alone). `question` of reports/question.h, which the JSON keeps.
+/// format: table | json | csv (metrics only). `question` (reports/question.h) is added to the JSON.
 std::string comparison_report(const Comparison& comparison, const Scenario& scenario, const std::string& format,
                               const nlohmann::ordered_json& question = nullptr);
 

@@ -3,7 +3,7 @@
 
 namespace roofcast::reports {
 
-/// Files that the build turned into strings (cmake/embed.cmake).
+/// Files that the build embeds as strings (cmake/embed.cmake).
 extern const std::string_view kPlotScript;    ///< reports/page/plot.js, which the explorer uses too
 extern const std::string_view kPageScript;    ///< reports/page/page.js
 extern const std::string_view kWhatIfScript;  ///< reports/page/what_if.js

@@ -75,19 +75,19 @@ Json speculation_json(const SpeculationEstimate& s) {
 
 std::string speculation_line(const SpeculationEstimate& s) {
   if (s.method == SpeculationSpec::Method::kDiffusion)
-    return fmt::format("diffusion, blocks of {}: {:.2f} tokens a pass of {} for {}: {:.2f}x", s.drafts + 1,
+    return fmt::format("diffusion, blocks of {}: {:.2f} tokens per pass of {} for {}: {:.2f}x", s.drafts + 1,
                        s.tokens_per_step, human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup);
   const std::string best = s.best_drafts == 0 ? "without it decoding is faster"
                                               : fmt::format("best k {}: {:.2f}x", s.best_drafts, s.best_speedup);
   return fmt::format(
-      "{}, k {}, acceptance {}: {:.2f} tokens a step (k a + 1 = {:.2f}), drafts {} + verify {} for "
+      "{}, k {}, acceptance {}: {:.2f} tokens per step (k a + 1 = {:.2f}), drafts {} + verify {} for "
       "{}: {:.2f}x ({:.2f}x to {:.2f}x, 90 %, by acceptance); {}",
       name_of(s.method), s.drafts, acceptance_words(s.method, s.acceptance), s.tokens_per_step, s.tokens_bound,
       human_time(s.draft_time.base()), human_time(s.verify_time.base()), human_time(s.plain_step.base()), s.speedup,
       s.speedup_low, s.speedup_high, best);
 }
 
-/// What the encoders take of the prefill.
+/// Time of the encoders within the prefill.
 Seconds encoding(const Estimate& e) {
   Seconds sum{};
   for (const OperatorTime& op : e.prefill.operators) {
@@ -118,7 +118,7 @@ std::string adapter_line(const Estimate& e, const Deployment& d) {
                      significant(AdapterHits(*d.adapters).of(sequences_of_rank(e, d)), 3));
 }
 
-/// What was asked, added to a record.
+/// Adds the request to a record.
 void add_question(const Estimate& e, const Deployment& d, Json& out) {
   out.update(deployment_json(d));
   out["batch"] = e.request.batch + e.waiting;
@@ -137,7 +137,7 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
         fmt::format("a batch of {} is more than {} runs at a time ({}, {}): all figures are of {}, and the "
                     "other {} wait until these have ended",
                     r.batch + e.waiting, d.engine.name, r.batch,
-                    d.memory.places < d.engine.max_num_seqs ? "for which its cache has places" : "engine.max_num_seqs",
+                    d.memory.max_sequences < d.engine.max_num_seqs ? "the limit of its cache" : "engine.max_num_seqs",
                     r.batch, e.waiting));
   if (d.adapters) {
     const double named = AdapterHits(*d.adapters).named(sequences_of_rank(e, d));
@@ -153,7 +153,7 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
         "one, and binds; graphs hold {} (engine.cuda_graphs.max_batch)",
         running, graphs.max_batch));
   const int ranks = std::max(d.sharding.tp, d.sharding.ep), domain = d.gpu.node.fabric_domain;
-  if (ranks > domain && domain > d.gpu.node.gpus_per_node)  // of single nodes that is usual
+  if (ranks > domain && domain > d.gpu.node.gpus_per_node)  // for single nodes this is usual
     out.push_back(
         fmt::format("{} GPUs exchange data in every layer, and the NVLink domain of {} has {}: the rest "
                     "crosses the network",
@@ -199,7 +199,7 @@ std::string ranged(Seconds value, const Interval& interval, bool ideal) {
                      human_time(interval.high.base()));
 }
 
-/// The difference to a batch that only decodes is the prompts between.
+/// The difference to decode alone is due to prefill steps in between.
 std::string steady_line(const SteadyLoad& steady) {
   if (!steady.left_out.empty()) return "left out: " + steady.left_out;
   std::string out = fmt::format("{} output tokens/s and TPOT {} with prefills between decode steps, as in simulate",
@@ -210,12 +210,12 @@ std::string steady_line(const SteadyLoad& steady) {
 
 std::string balance_line(const ExpertBalance& b, const Sharding& s) {
   const std::string fullest =
-      fmt::format("the fullest of {} GPUs gets {:.2f} x the mean in a decode step", s.ep, b.placed);
+      fmt::format("the most loaded of {} GPUs gets {:.2f} x the mean in a decode step", s.ep, b.placed);
   if (s.expert_copies() == 0) return fullest;
   return fmt::format("{}, {:.2f} x without the {} redundant experts", fullest, b.as_drawn, s.expert_copies());
 }
 
-/// A single sequence is no longer than the model's context, whatever the cache holds.
+/// A single sequence is limited by the model's context, whatever the cache holds.
 std::string room_line(const EstimateMemory& m, const Deployment& d) {
   const double context = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
   const std::string batch = fmt::format("{:.0f} such sequence{}", m.max_batch, m.max_batch == 1 ? "" : "s");

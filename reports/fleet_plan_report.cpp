@@ -27,7 +27,7 @@ std::string clock(Seconds at) {
 
 constexpr double kDaySeconds = 86400;
 
-/// What a time of another length than a day says of one; a trace of less says nothing of the rest.
+/// Converts the cost of a period that is not one day; a trace of less than a day says nothing about the rest.
 std::string days_text(const FleetPlan& plan) {
   const double days = plan.length.base() / kDaySeconds;
   if (!plan.recorded || std::abs(days - 1) < 0.01) return "";

@@ -18,7 +18,7 @@
 namespace roofcast::reports {
 namespace {
 
-constexpr int kDigits = 6;      ///< more than a screen shows, and a third of the bytes
+constexpr int kDigits = 6;      ///< more than a screen shows, a third of the bytes
 constexpr int kViewDigits = 4;  ///< of the many views of a chart
 
 Json rounded(const std::vector<double>& values, int digits) {
@@ -107,7 +107,7 @@ Json chart_json(const Chart& c, int digits = kDigits) {
   return out;
 }
 
-/// The result's own keys; long lists are counted, deep ones cut.
+/// The result's own keys; long lists are replaced by their length, deep ones truncated.
 Json without_lists(const Json& json, int depth = 0) {
   if (json.is_array() && (json.size() > 24 || depth > 8)) return fmt::format("[{} entries]", json.size());
   if (!json.is_structured())
@@ -124,7 +124,7 @@ Json without_lists(const Json& json, int depth = 0) {
   return out;
 }
 
-/// Words in capitals are alarms; a line keeps its columns.
+/// Words in capitals are highlighted; columns of a line are preserved.
 std::string line_html(const std::string& line) {
   return fmt::format("<p class=\"line{}\">{}</p>\n", is_alarm(line) ? " alarm" : "", html_text(line));
 }
@@ -146,7 +146,7 @@ std::string part_html(const VerdictPart& part) {
   return "<div class=\"part\">" + out + "</div>\n";
 }
 
-/// Whether the verdict begins with what a note says before its colon.
+/// Whether the verdict starts with the text before the colon of a note.
 bool is_said(const std::string& note, const ResultVerdict& verdict) {
   if (verdict.parts.empty() || verdict.parts.front().lines.empty()) return false;
   return verdict.parts.front().lines.front().starts_with(note.substr(0, note.find(':')));
@@ -165,7 +165,7 @@ std::string summary_section(std::span<const Result> results) {
   return out + (results.size() > 1 ? headline_table(results) : "") + "</section>\n";
 }
 
-/// What stands under every plot alike is said once, at the foot of the page.
+/// Text below every plot that is the same for all; shown once at the bottom of the page.
 struct Shared {
   std::string source{}, command{};
 };
@@ -179,7 +179,7 @@ Shared shared_of(std::span<const Chart> charts) {
   return s;
 }
 
-/// What takes both columns: many rows or lines, names beside points, and what would stand alone in its row.
+/// Charts that span both columns: many rows or lines, names next to points, or alone in a row.
 std::vector<bool> wide_ones(std::span<const Chart> charts) {
   std::vector<bool> wide;
   for (const Chart& c : charts) {
@@ -187,7 +187,7 @@ std::vector<bool> wide_ones(std::span<const Chart> charts) {
                                    [](const Series& s) { return s.write_labels && s.shape != Shape::kBars; });
     wide.push_back((c.horizontal && c.y.categories.size() > 8) || names || c.series.size() > 6);
   }
-  std::size_t row = 0;  // narrow ones in a row so far
+  std::size_t row = 0;  // narrow charts in the current row
   for (std::size_t i = 0; i <= wide.size(); ++i) {
     const bool ends = i == wide.size() || wide[i];
     if (ends && row % 2 == 1) wide[i - 1] = true;
@@ -227,14 +227,14 @@ std::string title_of(std::span<const Result> results) {
   return results.size() > 3 ? out + fmt::format(" and {} more", results.size() - 3) : out;
 }
 
-/// A value of a sweep's key as the document has it: a number, a map or a list as itself, else the text.
+/// A value of a sweep key as in the document: a number, a map or a list as itself, else the text.
 Json value_of_key(const std::string& text) {
   const Json parsed = Json::parse(text, nullptr, false);
   return parsed.is_discarded() || parsed.is_string() ? Json(text) : parsed;
 }
 
-/// The question of a sweep's cheapest point that can be run: the sweep's own with the point's values laid over it. An
-/// estimate's batch and lengths stand beside the document. Null where no point can be run.
+/// The question of a sweep's cheapest usable point: the sweep's document with the values of the point. Batch and
+/// lengths of an estimate are next to the document. Null if no point is usable.
 Json question_of_point(const Result& sweep) {
   const ResultPoint* best = nullptr;
   double least = 0;
@@ -269,12 +269,12 @@ Json question_of_point(const Result& sweep) {
       {"reported", best->result}};
 }
 
-/// What the results answer, for reports/page/what_if.js: [{kind, label, question, reported}].
+/// The questions that the results answer, for reports/page/what_if.js: [{kind, label, question, reported}].
 Json questions_of(std::span<const Result> results) {
   Json out = Json::array();
   for (const Result& r : results) {
     if (!r.json.is_object() || !r.json.contains("question") || !r.json["question"].is_object()) continue;
-    if (r.kind == ResultKind::kServicesPlan) continue;  // its plans are a search each: too long for a page
+    if (r.kind == ResultKind::kServicesPlan) continue;  // each plan is a search, too slow for a page
     if (r.kind == ResultKind::kSweep) {
       if (Json point = question_of_point(r); !point.is_null()) out.push_back(std::move(point));
       continue;
@@ -282,7 +282,7 @@ Json questions_of(std::span<const Result> results) {
     Json reported = r.json;
     for (const char* key : {"question", "verdict", "operators", "intervals"}) reported.erase(key);
     if (r.kind == ResultKind::kPlan) reported = {{"winner", r.json.value("winner", Json())}};
-    // A ladder and a comparison ask their scenario again.
+    // A ladder and a comparison repeat their scenario.
     const bool of_scenario = r.kind == ResultKind::kLadder || r.kind == ResultKind::kComparison;
     if (of_scenario) reported = Json::object();
     out.push_back({{"kind", name_of(of_scenario ? ResultKind::kSimulation : r.kind)},

@@ -17,7 +17,7 @@ namespace {
 using Row = std::vector<std::string>;
 constexpr std::size_t kMaxRows = 300;
 
-/// A cell that says why a row cannot be run.
+/// Whether a cell says why a row cannot be run.
 bool is_refusal(std::string_view cell) {
   return cell == "does not fit" || cell.starts_with("saturated") || cell == "misses an objective" || cell == "missed";
 }
@@ -25,7 +25,7 @@ bool is_refusal(std::string_view cell) {
 }  // namespace
 
 std::string html_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
-  // More columns are set closer, and longer cells in lines, to fit a page.
+  // Many columns get less space, and long cells are wrapped, to fit a page.
   constexpr std::size_t kMany = 12, kShort = 9;
   const bool many = header.size() > kMany;
   std::string out =
@@ -144,7 +144,7 @@ std::string operator_table(const Json& j) {
   return html_table({"operator", "phase", "calls", "FLOP", "bytes", "FLOP/B", "time", "share", "bound"}, rows);
 }
 
-/// Why nobody would run this point; empty where it can be run.
+/// Why nobody would use this point; empty if it is usable.
 std::string note_of(const Json& metrics) {
   const auto is = [&](const char* key, bool value) {
     const auto found = metrics.find(key);

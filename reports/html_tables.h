@@ -7,10 +7,10 @@
 
 namespace roofcast::reports {
 
-/// Scrolls by itself where it is wider than the page; at most 300 rows.
+/// Scrolls separately if it is wider than the page; at most 300 rows.
 std::string html_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
 
-/// Metrics by result, side by side; empty when no result has any.
+/// Compares metrics of the results; empty if no result has any.
 std::string headline_table(std::span<const Result> results);
 /// Operators of an estimate, points of a sweep or plan, errors by group of a validation; empty for the others.
 std::string detail_table(const Result& result);

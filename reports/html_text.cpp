@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Bytes of the well-formed UTF-8 sequence at `i` (RFC 3629: no overlong forms, no surrogates), 0 when broken.
+/// Length of the well-formed UTF-8 sequence at `i` (RFC 3629: no overlong forms, no surrogates); 0 if malformed.
 std::size_t sequence_length(std::string_view text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0U; };
   const unsigned lead = byte(i);
@@ -90,7 +90,7 @@ std::string script_json(const nlohmann::ordered_json& json) {
   std::string out;
   out.reserve(plain.size());
   for (const char c : plain) {
-    switch (c) {  // inside strings alone: JSON's own marks are none of these
+    switch (c) {  // only inside strings: JSON syntax uses none of these
       case '<':
         out += "\\u003c";
         break;

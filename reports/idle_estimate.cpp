@@ -15,7 +15,7 @@
 namespace roofcast::reports {
 namespace {
 
-/// What the simulation asks for, and an estimate mostly does not, or what binds at some lengths alone.
+/// Settings that only affect simulations, or estimates only at some lengths.
 constexpr std::array<std::string_view, 27> kOfSimulation{
     "policy",
     "max_queue",
@@ -55,7 +55,7 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
                [&](std::string_view key) { return writes(scenario, key); });
   if (written.empty()) return {};
   std::vector<std::string> lines;
-  Estimate bare = estimate;  // without what takes long
+  Estimate bare = estimate;  // without the slow parts
   bare.steady.reset();
   const std::string answer = estimate_json(bare, *read.deployment).dump();
   const std::vector<std::string> said = idle_settings(scenario, read);
@@ -72,7 +72,7 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
         same = estimate_json(changed, *without.deployment).dump() == estimate_json(estimate, *read.deployment).dump();
       }
       if (same) lines.push_back(fmt::format("{} changes nothing in this estimate", key));
-    } catch (const ConfigError&) {  // needed, as it seems
+    } catch (const ConfigError&) {  // the setting is required
     }
   }
   return lines;

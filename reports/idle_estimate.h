@@ -1,5 +1,5 @@
 #pragma once
-// Settings that a scenario writes and that an estimate does not ask for.
+// Settings of a scenario that have no effect on an estimate.
 
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace roofcast::reports {
 
-/// One line for each setting of queues and caches without which the answer is the same to the last digit: each is left
-/// out in turn, and the request estimated again. Settings of which idle_settings() speaks are not named twice.
+/// One line for each queue or cache setting without which the answer is the same to the last digit: each is removed in
+/// turn and the estimate repeated. Settings in idle_settings() are not repeated.
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                           const EstimateRequest& request, const Estimate& estimate);
 

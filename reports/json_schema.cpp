@@ -17,7 +17,7 @@ using result_keys::Presence;
 using result_types::Entry;
 using result_types::Type;
 
-/// Whether `path` ends in `end`, by whole parts.
+/// Whether `path` ends in `end`, comparing whole parts.
 bool ends_in(std::string_view path, std::string_view end) {
   return path.ends_with(end) && (path.size() == end.size() || path[path.size() - end.size() - 1] == '.');
 }
@@ -69,8 +69,8 @@ void add_once(Json& list, const std::string& text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
 }
 
-/// The object schema behind one part of a path, "operators[]" or "memory"; made where it is missing. What was declared
-/// as a bare key before ("deployments") becomes the list it is.
+/// The object schema for one part of a path, "operators[]" or "memory"; created if missing. A bare key declared earlier
+/// ("deployments") becomes a list.
 Json& step_into(Json& object, const std::string& part, bool required) {
   const bool list = part.ends_with("[]");
   const std::string name = list ? part.substr(0, part.size() - 2) : part;
@@ -97,7 +97,7 @@ void add_key(Json& root, const KeyGroup& group, const std::string& key) {
   if (property.is_null()) property = leaf(std::string(group.place) + key);
 }
 
-/// The object that a group stands in.
+/// The object that contains a group.
 Json& at_place(Json& root, std::string_view place) {
   Json* at = &root;
   if (place.empty()) return *at;
@@ -106,7 +106,7 @@ Json& at_place(Json& root, std::string_view place) {
   return *at;
 }
 
-/// Each key of the group asks for the others.
+/// Makes each key of the group require the others.
 void bind_together(Json& root, const KeyGroup& group) {
   if (group.keys.size() < 2) return;
   Json& at = at_place(root, group.place);
@@ -130,8 +130,8 @@ const char* words_of(const std::string& type) {
                              : "a number";
 }
 
-/// Whether the value has one of the types. What is not finite or not known is written as null; a whole number may be
-/// written as 2.0.
+/// Whether the value has one of the types. Non-finite and unknown values are written as null; an integer may be written
+/// as 2.0.
 bool has_type(const Json& value, const Json& types) {
   const auto is = [&](const std::string& type) {
     if (type == "array") return value.is_array();
@@ -144,9 +144,9 @@ bool has_type(const Json& value, const Json& types) {
   return std::any_of(types.begin(), types.end(), [&](const Json& type) { return is(type.get<std::string>()); });
 }
 
-/// The first entry of `value`, or of what it holds, that is of another type than the schema says; empty: none is.
+/// The first entry in `value` whose type differs from the schema; empty: none.
 std::string wrong_type_at(const Json& value, const Json& schema, const Json& root, const std::string& path) {
-  constexpr std::size_t kLooked = 1000;  // entries of a list: more alike tell nothing more
+  constexpr std::size_t kLooked = 1000;  // maximum checked entries of a list
   if (schema.contains("$ref") && !value.is_null())
     return wrong_type_at(value, root["properties"]["deployments"]["items"], root, path);
   if (schema.contains("$ref")) return fmt::format("'{}' must be an object, got null", path);
@@ -190,7 +190,7 @@ Json json_schema(const ResultSchema& schema) {
     for (const std::string_view key : group.keys) add_key(root, group, std::string(key));
     if (group.presence == Presence::kTogether) bind_together(root, group);
   }
-  if (schema.kind == ResultKind::kPlan) {  // two deployments that are shown beside the list
+  if (schema.kind == ResultKind::kPlan) {  // two deployments in addition to the list
     for (const char* name : {"winner", "nearest"})
       root["properties"][name] = {{"$ref", "#/properties/deployments/items"}};
   }

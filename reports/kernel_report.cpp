@@ -104,7 +104,7 @@ std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const 
     text += fmt::format("Where it was not measured it takes the constants of {}.\n", lenders);
   for (const Dtype dtype : formats) {
     const FitRecord& record = *gpu->efficiency.block(kernel, dtype).record;
-    text += fmt::format("{} on {}: {}, {} rows, {:.1f} % off, {:.1f} % unexplained elsewhere. {}\n", name_of(dtype),
+    text += fmt::format("{} on {}: {}, {} rows, {:.1f} % off, {:.1f} % residual on other shapes. {}\n", name_of(dtype),
                         gpu->spec.name, name_of(record.provenance), record.rows, record.mape * 100,
                         record.discrepancy * 100, record.source);
   }

@@ -8,11 +8,11 @@ struct CalibratedGpu;
 
 namespace roofcast::reports {
 
-/// Every kernel: what it computes, whose it is, whose constants it borrows. `format`: table, json, csv.
+/// Every kernel: what it computes, its library, whose constants it shares. `format`: table, json, csv.
 std::string kernels_report(const std::string& format);
 
-/// One kernel's constants: bounds, the rule by which each is carried over, meaning; their values on `gpu` by number
-/// format, where it is not null.
+/// The constants of one kernel: bounds, transfer rule, meaning; and their values on `gpu` by number format, unless
+/// null.
 std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const std::string& format);
 
 }  // namespace roofcast::reports

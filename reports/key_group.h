@@ -1,5 +1,5 @@
 #pragma once
-// Lists of the keys of a result, each at its place.
+// Lists of the keys of a result, each with its place.
 
 #include <array>
 #include <span>

@@ -173,7 +173,7 @@ ServedWeights served_weights(const Deployment& d, const std::string& engine, con
     out.comments.push_back(fmt::format("{} would load the 16-bit weights before it quantizes them, and {} has no room",
                                        engine, d.gpu.name));
   }
-  // Published beside the 16-bit one: Qwen/Qwen3-32B-FP8, zai-org/GLM-5-FP8.
+  // Published next to the 16-bit one: Qwen/Qwen3-32B-FP8, zai-org/GLM-5-FP8.
   if (weights == Dtype::kFp8Block && stored_format(d.model, Dtype::kFp8) == weights && !out.local && !scales) {
     out.name += "-FP8";
     return out;

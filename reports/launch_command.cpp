@@ -30,7 +30,7 @@ constexpr int kPort = 8000, kPrefillPort = 8100, kDecodePort = 8200, kBootstrapP
 
 struct Launch {
   const Deployment& d;
-  EngineSpec plain;  ///< the release as it comes, on this GPU
+  EngineSpec plain;  ///< the release's defaults on this GPU
   const ServedWeights& weights;
   const Checkpoints& from;
   Role role = Role::kWhole;
@@ -55,14 +55,14 @@ bool amd(const Deployment& d) { return traits_of(d.gpu.architecture).matrix_unit
 void add(Words& words, std::initializer_list<std::string> more) { words.insert(words.end(), more); }
 std::string text_of(double value) { return fmt::format("{:.3g}", value); }
 
-/// Where the drafter's weights are; empty where it needs none of its own.
+/// The drafter's weights; empty if it needs none of its own.
 std::string drafter(const SpeculationSpec& s, const Checkpoints& from) {
   if (s.method == Method::kDraftModel) return from.drafter.empty() ? "$DRAFTER" : from.drafter;
   const bool heads = s.method == Method::kEagle || s.method == Method::kEagle3 || s.method == Method::kMedusa;
   return heads ? "$DRAFTER" : "";
 }
 
-/// Whether the engine has such a drafter, and drafts such trees.
+/// Whether the engine supports this drafter and its trees.
 bool can_draft(const SpeculationSpec& s, const std::string& engine) {
   const bool tree = s.tree_width > 1;
   if (engine == "llama-cpp") return s.method == Method::kDraftModel && !tree;
@@ -95,8 +95,8 @@ void comment_speculation(LaunchPlan& plan, const SpeculationSpec& s, const std::
 
 Bytes used(const Deployment& d) { return d.memory.weights + d.memory.activations + d.reserved_memory(); }
 Bytes planned(const Deployment& d) { return d.memory.cache + d.memory.states; }
-/// The cache that was planned, as each engine is told it: the memory in use of the whole (vLLM), weights and cache of
-/// the whole (SGLang), the cache of what is free (TensorRT-LLM). The engine's own setting where its rule is the plan's.
+/// The planned cache in each engine's terms: memory in use of the total (vLLM), weights and cache of the total
+/// (SGLang), cache of the free memory (TensorRT-LLM). Returns the engine's own setting if its rule gives the plan.
 double share_of_total(const Deployment& d) {
   if (d.engine.memory_rule == MemoryRule::kShareOfTotal) return d.engine.gpu_memory_utilization;
   return (used(d) + planned(d)) / d.memory.capacity;
@@ -110,8 +110,7 @@ double share_of_free(const Deployment& d) {
   return planned(d) / std::max(d.memory.capacity - used(d), Bytes(1));
 }
 
-/// The deployment's release without what the scenario or a recipe lays over it; the deployment's own engine where the
-/// command is for another.
+/// The defaults of the deployment's release; or its own engine if the command is for another engine.
 EngineSpec plain_release(const Deployment& d, const std::string& engine) {
   if (d.engine.name != engine) return d.engine;
   const std::string release = d.engine.name + (d.engine.version.empty() ? "" : "@" + d.engine.version);
@@ -123,7 +122,7 @@ EngineSpec plain_release(const Deployment& d, const std::string& engine) {
 
 // --- vLLM ----------------------------------------------------------------------------------------------------------
 
-/// The ranks that a slot may have (vllm/config/lora.py, MaxLoRARanks), the least with room.
+/// Ranks that a slot may have (vllm/config/lora.py, MaxLoRARanks): the smallest that suffices.
 int vllm_rank(const AdapterSpec& a) {
   constexpr std::array kRanks{1, 8, 16, 32, 64, 128, 256, 320, 512};
   const auto least = std::find_if(kRanks.begin(), kRanks.end(), [&](int rank) { return rank >= a.slot_rank; });
@@ -137,9 +136,9 @@ void add_vllm_settings(const Launch& l, Words& w) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
   add(w, {"--max-num-seqs", std::to_string(e.max_num_seqs), "--max-num-batched-tokens",
           std::to_string(e.max_num_batched_tokens), "--gpu-memory-utilization", text_of(share_of_total(l.d))});
-  // A release that cannot fit the context itself (`auto`, pull/29431) does not start where the cache is smaller.
+  // A release without `auto` (pull/29431) does not start if the cache holds less than the context.
   const ServedContext context = served_context(l.d);
-  const double encoded = l.d.model.encoded_tokens;  // vLLM counts the decoder's tokens alone
+  const double encoded = l.d.model.encoded_tokens;  // vLLM only counts the decoder's tokens
   if (context.pool_binds())
     add(w,
         {"--max-model-len", is_before(l.d, "vllm", "0.14.0") ? fmt::format("{:.0f}", context.pool - encoded) : "auto"});
@@ -177,7 +176,7 @@ void add_vllm_settings(const Launch& l, Words& w) {
   if (l.serving.policy == "priority" && told("policy: priority")) add(w, {"--scheduling-policy", "priority"});
 }
 
-/// Suffix drafts need a package that the image has not (vllm/config/speculative.py and
+/// Suffix drafts need a package that the image lacks (vllm/config/speculative.py and
 /// docs/features/speculative_decoding/suffix.md).
 void add_vllm_speculation(const Launch& l, LaunchProcess& p) {
   const SpeculationSpec& s = l.speculation;
@@ -194,8 +193,8 @@ bool exchanges_all_to_all(const Deployment& d) {
   return d.sharding.attention_dp > 1 && d.engine.expert_exchange == ExpertExchange::kAllToAll;
 }
 
-/// Copies of the attention are data-parallel ranks of the server; a rank that does not fit one node is spread by Ray
-/// before 0.12 and by vLLM's own executor since.
+/// Attention-DP ranks are data-parallel ranks of the server. A rank that exceeds a node is distributed by Ray before
+/// 0.12, and by vLLM's own executor since.
 void add_vllm_nodes(const Launch& l, LaunchProcess& p) {
   const Sharding& s = l.d.sharding;
   if (s.dcp > 1) add(p.words, {"--decode-context-parallel-size", std::to_string(s.dcp)});
@@ -236,7 +235,7 @@ void vllm(const Launch& l, LaunchProcess& p) {
   if (const int copies = s.expert_copies(); copies > 0)
     add(p.words, {"--enable-eplb", "--eplb-config", fmt::format(R"({{"num_redundant_experts":{}}})", copies)});
   add_vllm_settings(l, p.words);
-  // vLLM refuses --api-server-count beside --headless (vllm/entrypoints/cli/serve.py).
+  // vLLM refuses --api-server-count with --headless (vllm/entrypoints/cli/serve.py).
   if (const int servers = l.d.engine.front_ends(s); servers != l.plain.front_ends(s))
     add(p.first_words, {"--api-server-count", std::to_string(servers)});
   add_vllm_speculation(l, p);
@@ -265,7 +264,7 @@ void add_sglang_speculation(const Launch& l, Words& w) {
   add(w, {"--speculative-num-draft-tokens", std::to_string(s.query_len())});
 }
 
-/// The modules that products are merged of. Those of routed experts have the names of a dense feed-forward
+/// The merged modules of products. Those of routed experts have the names of a dense feed-forward block
 /// (python/sglang/srt/utils/common.py, SUPPORTED_LORA_TARGET_MODULES; lora/utils.py, where FusedMoE has gate_up_proj
 /// and down_proj; pull/14105).
 Words sglang_modules(const AdapterSpec& a) {
@@ -287,9 +286,9 @@ Words sglang_modules(const AdapterSpec& a) {
   return modules;
 }
 
-/// Tokens of a chunk of one copy. SGLang does not start unless they are whole pages ("chunked_prefill_size must be
-/// divisible by page_size", python/sglang/srt/server_args.py, after it has divided the flag's value by the copies),
-/// so they are rounded down: a longer chunk might not fit the memory that the forecast found.
+/// Chunk size per attention-DP rank. SGLang requires whole pages ("chunked_prefill_size must be divisible by
+/// page_size", python/sglang/srt/server_args.py, after dividing the flag's value by the ranks), so it is rounded down:
+/// a longer chunk might exceed the forecast's memory.
 int sglang_chunk(const EngineSpec& e) {
   const int page = std::max(1, e.block_size);
   return std::max(page, e.max_num_batched_tokens / page * page);
@@ -297,7 +296,7 @@ int sglang_chunk(const EngineSpec& e) {
 
 void add_sglang_settings(const Launch& l, Words& w) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
-  const std::int64_t copies = l.d.sharding.attention_dp;  // both of all copies, which SGLang parts
+  const std::int64_t copies = l.d.sharding.attention_dp;  // both for all ranks; SGLang divides them
   add(w, {"--max-running-requests", std::to_string(copies * e.max_num_seqs)});
   if (e.chunked_prefill) {
     add(w, {"--chunked-prefill-size", std::to_string(copies * sglang_chunk(e))});
@@ -347,7 +346,7 @@ void sglang(const Launch& l, LaunchProcess& p) {
   const Sharding& s = l.d.sharding;
   if (amd(l.d)) p.environment.emplace_back("SGLANG_USE_AITER", l.d.engine.aiter ? "1" : "0");
   p.image = amd(l.d) ? "rocm/sgl-dev" : "lmsysorg/sglang:v" + l.d.engine.version;
-  // SGLang counts the copies of the attention into --tp-size.
+  // SGLang includes attention-DP in --tp-size.
   p.words = {"python3",
              "-m",
              "sglang.launch_server",
@@ -404,10 +403,9 @@ std::string trtllm_speculation(const Launch& l) {
   return out;
 }
 
-/// What the command line has no flag for, and the share of memory: this file's kv_cache_config takes the place of all
-/// that the command line says of the cache (llm_args.py, update_llm_args_with_extra_dict). The release's own defaults
-/// are graphs up to 128 sequences without padding and prompts that are not cut (CudaGraphConfig,
-/// enable_chunked_prefill).
+/// Options without a command-line flag, and the memory fraction: kv_cache_config in this file replaces all cache flags
+/// (llm_args.py, update_llm_args_with_extra_dict). The release's defaults are graphs up to 128 sequences without
+/// padding, and no chunked prefill (CudaGraphConfig, enable_chunked_prefill).
 std::string trtllm_options(const Launch& l) {
   const EngineSpec &e = l.d.engine, &plain = l.plain;
   const auto told = [&](std::string_view key) { return l.has_flag("trtllm", key); };
@@ -481,7 +479,7 @@ void trtllm(const Launch& l, LaunchProcess& p) {
 
 // --- llama.cpp -----------------------------------------------------------------------------------------------------
 
-/// The model that drafts. Builds since April 2026 have no --draft-max, and draft only where a type is told
+/// The draft model. Builds since April 2026 have no --draft-max, and draft only if a type is given
 /// (github.com/ggml-org/llama.cpp/pull/22397 and pull/22964).
 void add_llama_cpp_drafts(const Launch& l, Words& words) {
   const std::string tokens = std::to_string(l.speculation.num_speculative_tokens);
@@ -491,8 +489,8 @@ void add_llama_cpp_drafts(const Launch& l, Words& words) {
   add(words, {"--model-draft", "DRAFTER.gguf", older ? "--draft-max" : "--spec-draft-n-max", tokens});
 }
 
-/// The server takes the memory of all slots when it starts: --ctx-size is of all together. In one cache for all a slot
-/// takes what it needs; caches apart have ctx-size / parallel tokens each (src/llama-context.cpp, n_ctx_seq).
+/// The server allocates the memory of all slots at start; --ctx-size is their total. In a unified cache a slot takes
+/// what it needs; separate caches have ctx-size / parallel tokens each (src/llama-context.cpp, n_ctx_seq).
 void llama_cpp(const Launch& l, LaunchProcess& p) {
   const EngineSpec& e = l.d.engine;
   const double context = std::max(1.0, served_context(l.d).asked);
@@ -540,7 +538,7 @@ LaunchProcess process_of(const Launch& l, const std::string& engine, int copies)
   return p;
 }
 
-/// What sends requests to both roles: the engine's own router.
+/// The engine's own router, which sends requests to both roles.
 LaunchProcess router_of(const std::string& engine, const std::string& version, int prefill, int decode) {
   LaunchProcess p{.name = "router"};
   if (engine == "trtllm") {
@@ -570,7 +568,7 @@ LaunchProcess router_of(const std::string& engine, const std::string& version, i
   return p;
 }
 
-/// Requests go where the forecast sent them by another rule than in turn.
+/// Describes the forecast's routing rule if it is not round robin.
 std::string balancer_text(const ServingOptions& serving) {
   const std::span<const RouterKind> kinds = routers();
   const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == serving.router; });
@@ -579,7 +577,7 @@ std::string balancer_text(const ServingOptions& serving) {
              : fmt::format("behind a load balancer that picks as '{}' does: {}", serving.router, kind->help);
 }
 
-/// What the command of this process cannot say, for a whole deployment or for one role.
+/// Comments on what the command of this process cannot express, for a whole deployment or one role.
 void comment_settings(LaunchPlan& plan, const Launch& l, const std::string& engine) {
   for (const std::string& line : settings_not_set(l.d, l.plain, l.serving, engine)) {
     const std::string text = l.role == Role::kWhole ? line : fmt::format("{}: {}", name_of(l.role), line);
@@ -595,9 +593,9 @@ void comment_settings(LaunchPlan& plan, const Launch& l, const std::string& engi
         e.block_size));
 }
 
-/// TensorRT-LLM's options are named anew by nearly every release before 1.0: use_cuda_graph and
-/// cuda_graph_padding_enabled became cuda_graph_config (github.com/NVIDIA/TensorRT-LLM/pull/5014), in which
-/// padding_enabled became enable_padding (pull/6003).
+/// Before 1.0, TensorRT-LLM renames options in nearly every release: use_cuda_graph and cuda_graph_padding_enabled
+/// became cuda_graph_config (github.com/NVIDIA/TensorRT-LLM/pull/5014), in which padding_enabled became enable_padding
+/// (pull/6003).
 void check_options_known(const Deployment& d, const std::string& engine) {
   if (engine == "trtllm" && is_before(d, "trtllm", "1.0.0"))
     throw ConfigError(
@@ -666,7 +664,7 @@ LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, co
                 .role = Role::kPrefill,
                 .serving = serving,
                 .longest_prompt = longest};
-  // vLLM hands over the drafter's cache, too: both roles must have its layers.
+  // vLLM also transfers the drafter's cache, so both roles need its layers.
   if (engine == "vllm") launch.speculation = used_drafts;
   comment_settings(plan, launch, engine);
   plan.processes.push_back(process_of(launch, engine, all.prefill_replicas));

@@ -28,20 +28,20 @@ std::string indented(const std::string& text, int spaces) {
   return out;
 }
 
-/// Where a container finds its files, its weights and what else is named without a path.
+/// The folder of a container for its files, its weights and anything named without a path.
 constexpr const char* kFolder = "/launch";
-constexpr const char* kHubCache = "/launch/huggingface";  ///< HF_HOME, whoever the image runs as
+constexpr const char* kHubCache = "/launch/huggingface";  ///< HF_HOME, whatever user the image runs as
 
 std::string name_of_weights(const std::string& weights) {
   return weights.starts_with("$") ? weights.substr(1) : weights;
 }
 
-/// In the volume of weights: the last part of a path.
+/// Path in the volume of weights: the last part of `weights`.
 std::string claimed_as(const std::string& weights) {
   const std::string name = name_of_weights(weights);
   return name.substr(name.find_last_of('/') + 1);
 }
-/// Whether something stands in front that knows every worker by an address of its own.
+/// Whether a router addresses each worker by its own address.
 bool is_routed(const LaunchPlan& plan) { return plan.processes.size() > 1; }
 
 std::string mounted_at(const std::string& weights) {
@@ -49,14 +49,14 @@ std::string mounted_at(const std::string& weights) {
   return (std::filesystem::path(kFolder) / name).lexically_normal().string();
 }
 
-/// What the first node of a process runs.
+/// The command of the first node of a process.
 std::string first_command(const LaunchProcess& p) {
   std::vector<std::string> first = p.words;
   first.insert(first.end(), p.first_words.begin(), p.first_words.end());
   return command_line(first);
 }
 
-/// What the other nodes of a process run.
+/// The command of the other nodes of a process.
 std::string further_command(const LaunchProcess& p) {
   if (!p.others.empty()) return command_line(p.others);
   std::vector<std::string> further = p.words;
@@ -68,10 +68,10 @@ std::string head_first(const LaunchProcess& p) {
   return p.head_first.empty() ? "" : command_line(p.head_first) + " && ";
 }
 
-/// Values that a shell works out where the process runs; lists of variables in YAML take them as they are written.
+/// Whether a shell evaluates the value where the process runs; YAML lists of variables take values literally.
 bool worked_out(const std::string& value) { return value.find("$(") != std::string::npos; }
 
-/// On any node of the process, told apart by NODE_RANK.
+/// A script for any node of the process, which checks NODE_RANK.
 std::string node_script(const LaunchProcess& p) {
   std::string out;
   for (const auto& [key, value] : p.environment) {
@@ -97,7 +97,7 @@ void set_port(std::vector<std::string>& words, int port) {
   if (flag != words.end() && flag + 1 != words.end()) *(flag + 1) = std::to_string(port);
 }
 
-/// In double quotes of YAML.
+/// Quotes text for YAML.
 std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -107,7 +107,7 @@ std::string in_quotes(const std::string& text) {
   return out + "\"";
 }
 
-/// Compose puts its own variables in place of $NAME.
+/// Doubles dollars, because Compose substitutes $NAME.
 std::string with_doubled_dollars(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '$' ? "$$" : std::string(1, c);
@@ -148,7 +148,7 @@ std::string as_shell(const LaunchPlan& plan) {
 
 namespace {
 
-/// Weights, beside the Compose file or where a variable says, and the cache of what is loaded from the hub.
+/// Volumes: weights, next to the Compose file or from a variable, and the cache of downloads from the hub.
 std::string compose_volumes(const LaunchPlan& plan) {
   std::string out = fmt::format("    volumes:\n      - ${{HOME}}/.cache/huggingface:{}\n", kHubCache);
   for (const std::string& weights : plan.weights) {
@@ -168,7 +168,7 @@ std::string as_compose(const LaunchPlan& plan) {
   constexpr int kHostGpus = 8;
   std::string out = comments_of(plan) + "# HF_TOKEN: of an account that may load the repository\nservices:\n", configs;
   for (const LaunchProcess& p : plan.processes) {
-    const bool several = p.gpus_per_node > 0 && !is_routed(plan);  // a router knows one worker by the name of a host
+    const bool several = p.gpus_per_node > 0 && !is_routed(plan);  // a router addresses one worker per host name
     const int on_a_host = several ? std::clamp(kHostGpus / p.gpus_per_node, 1, p.copies) : 1;
     if (p.gpus_per_node > 0)
       out += fmt::format("  # {} x {} in all, {} on a host{}\n", p.copies, p.name, on_a_host,
@@ -192,7 +192,7 @@ std::string as_compose(const LaunchPlan& plan) {
       for (int g = 0; g < p.gpus_per_node; ++g) gpus += (g > 0 ? "," : "") + std::to_string(i * p.gpus_per_node + g);
       if (!nvidia && on_a_host > 1) out += fmt::format("      HIP_VISIBLE_DEVICES: {}\n", in_quotes(gpus));
       LaunchProcess one = p;
-      set_port(one.words, p.port + i);  // copies on one host answer on ports of their own
+      set_port(one.words, p.port + i);  // copies on one host use different ports
       out += fmt::format("    entrypoint: [\"/bin/sh\", \"-c\"]\n    command:\n      - {}\n",
                          in_quotes(with_doubled_dollars(node_script(one))));
       if (!p.files.empty()) out += "    configs:\n";
@@ -216,7 +216,7 @@ std::string as_compose(const LaunchPlan& plan) {
 
 namespace {
 
-enum class Answers { kYes, kNo };  ///< whether the pod has an address that requests are sent to
+enum class Answers { kYes, kNo };  ///< whether requests are sent to the pod
 
 std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::string& name, Answers answers,
                      int spaces) {
@@ -257,9 +257,9 @@ std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::
   return indented(out, spaces);
 }
 
-/// `copies` of a process under one name, and the address of those that answer; of one copy it is the pod's own, with
-/// all its ports. A LeaderWorkerSet has another name than that Service: its controller makes a headless Service of the
-/// set's name, in which the nodes find their leader before it is ready, and makes none where one of that name exists
+/// `copies` of a process under one name, and the Service of those that answer; for a single copy it is the pod's own,
+/// with all ports. A LeaderWorkerSet needs another name than that Service: its controller makes a headless Service with
+/// the set's name, in which the nodes find their leader before it is ready, and makes none if one with that name exists
 /// (kubernetes-sigs/lws, pkg/utils/controller/controller_utils.go).
 std::string workload(const LaunchPlan& plan, const LaunchProcess& p, const std::string& name, int copies) {
   std::string out;
@@ -268,7 +268,7 @@ std::string workload(const LaunchPlan& plan, const LaunchProcess& p, const std::
     for (const LaunchFile& file : p.files) out += fmt::format("  {}: |\n{}", file.name, indented(file.text, 4));
   }
   std::string selector = "app: " + name;
-  if (p.nodes > 1) {  // the leader alone answers
+  if (p.nodes > 1) {  // only the leader answers
     selector += ", role: leader";
     out += fmt::format(
         "---\napiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {{name: {0}-nodes}}\nspec:\n  "

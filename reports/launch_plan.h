@@ -1,5 +1,5 @@
 #pragma once
-// The processes that a planned fleet consists of, apart from how they are started.
+// The processes of a planned fleet, independent of how they are started.
 
 #include <string>
 #include <utility>
@@ -14,30 +14,30 @@ struct LaunchFile {
   std::string name, text;
 };
 
-/// One server: a replica, a worker of one role, or what stands in front. On several nodes the same words run on each;
-/// HEAD_ADDRESS and NODE_RANK are shell variables there.
+/// One server: a replica, a worker of one role, or a router. On several nodes the same words run on each; HEAD_ADDRESS
+/// and NODE_RANK are shell variables.
 struct LaunchProcess {
   std::string name;                  ///< server, prefill, decode, router
-  int copies = 1;                    ///< of it in the fleet
-  int nodes = 1, gpus_per_node = 0;  ///< of one copy
+  int copies = 1;                    ///< copies in the fleet
+  int nodes = 1, gpus_per_node = 0;  ///< per copy
   int port = 8000;
   std::string image = {};
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::vector<LaunchFile> files = {};           ///< beside the process, before it starts
-  std::vector<std::string> setup = {};          ///< a command of each node before its own
-  std::vector<std::string> words = {};          ///< of the first node, without first_words
-  std::vector<std::string> first_words = {};    ///< what the first node's command alone has besides
-  std::vector<std::string> further_words = {};  ///< what the other nodes' commands have besides
-  std::vector<std::string> head_first = {};     ///< a command of the first node before its own
-  std::vector<std::string> others = {};         ///< the other nodes' command, in place of the first one's
-  std::string prefix = {};                      ///< that starts the words on all nodes at once (mpirun)
+  std::vector<LaunchFile> files = {};           ///< files next to the process, written before it starts
+  std::vector<std::string> setup = {};          ///< a command that each node runs first
+  std::vector<std::string> words = {};          ///< command of the first node, without first_words
+  std::vector<std::string> first_words = {};    ///< additional words of the first node only
+  std::vector<std::string> further_words = {};  ///< additional words of the other nodes only
+  std::vector<std::string> head_first = {};     ///< a command that the first node runs first
+  std::vector<std::string> others = {};         ///< command of the other nodes, if different
+  std::string prefix = {};                      ///< prefix that starts the words on all nodes (mpirun)
 };
 
 struct LaunchPlan {
   std::vector<std::string> comments;
   std::vector<LaunchProcess> processes;
-  std::string gpu_resource;          ///< of Kubernetes
-  std::vector<std::string> weights;  ///< files, folders and, with a $, variables of the reader's, beside the processes
+  std::string gpu_resource;          ///< resource name in Kubernetes
+  std::vector<std::string> weights;  ///< files, folders and (with a $) shell variables with weights
 };
 
 /// engine: vllm | sglang | trtllm | llama-cpp. Throws ConfigError for what it cannot launch. Flags:

@@ -150,8 +150,8 @@ constexpr std::array kSettings{
     Setting{"handover_time", [](const EngineSpec& e) { return text_of(e.handover_time); }},
 };
 
-/// A flag that the command leaves out here: it goes one way only, and the release has it already; or it is of what is
-/// not in use.
+/// Whether the command omits a flag on purpose: it can only be switched in one direction and the release has it
+/// already, or it belongs to an unused feature.
 bool is_left_out(const SettingChange& change, std::string_view engine, const Deployment& d) {
   const EngineSpec& e = d.engine;
   const std::string_view key = change.key;
@@ -183,7 +183,7 @@ bool has_launch_flag(std::string_view engine, const std::string& version, std::s
 
 std::vector<std::string> settings_not_set(const Deployment& d, const EngineSpec& plain, const ServingOptions& serving,
                                           const std::string& engine) {
-  // A command for another engine than the planned one has that one's release nowhere.
+  // A command for another engine does not state the planned engine's release.
   const std::string version = d.engine.name == engine ? d.engine.version : "";
   std::vector<std::string> out;
   const auto add = [&](const std::string& key, const std::string& value) {
@@ -191,7 +191,7 @@ std::vector<std::string> settings_not_set(const Deployment& d, const EngineSpec&
                               value.empty() ? "" : ": " + value, engine + (version.empty() ? "" : " " + version)));
   };
   for (const SettingChange& change : changed_settings(d.engine, plain)) {
-    // A front end brings costs of its own, and the datasheet's arithmetic has none.
+    // A front end has its own costs, and the ideal roofline has none.
     if (change.key == "host" && (d.engine.front_end != plain.front_end || d.fidelity == Fidelity::kIdeal)) continue;
     if (engine == "sglang" && change.key == "scheduler" && change.value == "mixed_chunk") continue;
     if (!has_launch_flag(engine, version, change.key) || is_left_out(change, engine, d))

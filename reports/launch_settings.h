@@ -1,5 +1,5 @@
 #pragma once
-// Which settings of a forecast a launch command carries, and which it cannot.
+// Which settings of a forecast a launch command expresses, and which it cannot.
 
 #include <string>
 #include <string_view>
@@ -14,18 +14,18 @@ struct EngineSpec;
 
 namespace roofcast::reports {
 
-/// Keys of `engine` by which two engines differ, with the value that the first one has: "watermark: 0.05". A list or a
-/// group without a short form stands for itself: "host".
+/// An `engine` key by which two engines differ, with the value in the first one: "watermark: 0.05". A list or a group
+/// without a short form is named alone: "host".
 struct SettingChange {
   std::string key, value;
 };
 std::vector<SettingChange> changed_settings(const EngineSpec& engine, const EngineSpec& plain);
 
-/// Whether a command of `engine` at `version` (a name of --emit) says the setting.
+/// Whether a command of `engine` at `version` (a name of --emit) can express the setting.
 bool has_launch_flag(std::string_view engine, const std::string& version, std::string_view key);
 
-/// A line for each setting in which the forecast differs from the release as it comes, and which the command does not
-/// say.
+/// One line per setting in which the forecast differs from the release's defaults and which the command does not
+/// express.
 std::vector<std::string> settings_not_set(const Deployment& deployment, const EngineSpec& plain,
                                           const ServingOptions& serving, const std::string& engine);
 

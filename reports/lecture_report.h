@@ -6,8 +6,8 @@
 
 namespace roofcast::reports {
 
-/// format: table | json | csv. The csv has a line a cell: table, row, column, value.
-/// `inputs`: NAME=NUMBER,... that were given in place of the usual ones.
+/// format: table | json | csv. The csv has one line per cell: table, row, column, value. `inputs`: overridden inputs,
+/// NAME=NUMBER,...
 std::string lecture_report(const Lecture& lecture, std::span<const LectureTable> tables, const std::string& format,
                            std::span<const std::string> inputs = {});
 /// All lectures with their inputs.

@@ -33,10 +33,10 @@ std::string label_text(const std::string& text) {
   return out;
 }
 
-/// When a simulated run begins, for those who look at it beside others: 2025-01-01 00:00 UTC.
+/// Start time of a simulated run for monitoring tools: 2025-01-01 00:00 UTC.
 constexpr double kBegin = 1735689600;
 
-/// A value at a time of the run; without times one value and no stamp.
+/// A value at a time of the run; without times, one value without a time stamp.
 struct Sample {
   double at = -1, value = 0;
 };
@@ -57,7 +57,7 @@ class Writer {
     const std::string stamp = s.at < 0 ? "" : fmt::format(" {:.3f}", kBegin + s.at);
     out_ += fmt::format("vllm:{}{{{}{}{}}} {:.12g}{}\n", name, labels_, more.empty() ? "" : ",", more, s.value, stamp);
   }
-  /// Nothing at the beginning of the run, `value` at its end.
+  /// Zero at the start of the run, `value` at its end.
   Samples total(double value) const {
     return duration_ > 0 ? Samples{{0, 0}, {duration_, value}} : Samples{{-1, value}};
   }
@@ -69,7 +69,7 @@ class Writer {
     family(name, "gauge", help);
     for (const Sample& s : samples) sample(name, s);
   }
-  /// None at the beginning and all at the end; between them as `history` has them, where there is one.
+  /// Zero at the start and everything at the end; in between as in `history`, if given.
   void histogram(std::string_view name, std::string_view help, const Distribution& ms, std::span<const double> bounds,
                  LatencyHistory::Values history = {}) {
     constexpr int kSamples = 60;
@@ -102,7 +102,7 @@ class Writer {
   double duration_;
 };
 
-/// What an interval holds, at its beginning.
+/// The value of an interval, at its start.
 Samples gauge_of(const nlohmann::ordered_json& over_time, const char* key, double otherwise) {
   if (over_time.is_null()) return {{-1, otherwise}};
   Samples out;
@@ -111,7 +111,7 @@ Samples gauge_of(const nlohmann::ordered_json& over_time, const char* key, doubl
   return out;
 }
 
-/// What was counted up to the end of each interval; the last is `total`, which is exact.
+/// Cumulative counts at the end of each interval; the last is `total`, which is exact.
 Samples counter_of(const nlohmann::ordered_json& over_time, const char* key, bool rate, const Samples& total) {
   if (over_time.is_null()) return total;
   Samples out{{0, 0}};
@@ -164,7 +164,7 @@ std::string openmetrics_text(const ServingMetrics& m, const std::string& model_n
   w.histogram("request_queue_time_seconds", "Waiting before the first chunk.", m.queue_ms, kRequest, history.queue());
   if (m.drafted_tokens > 0) {
     w.counter("spec_decode_num_draft_tokens", "Tokens drafted.", w.total(m.drafted_tokens));
-    w.counter("spec_decode_num_accepted_tokens", "Drafted tokens that were kept.", w.total(m.accepted_tokens));
+    w.counter("spec_decode_num_accepted_tokens", "Drafted tokens that were accepted.", w.total(m.accepted_tokens));
   }
   return std::move(w).text();
 }

@@ -11,8 +11,7 @@
 
 namespace roofcast::reports {
 
-/// When each latency was known, so that percentiles can be shown over time. Of two million requests at most: beyond
-/// that it keeps nothing.
+/// Records when each latency was known, to show percentiles over time. Keeps nothing beyond two million requests.
 class LatencyHistory final : public Observer {
  public:
   using Values = std::vector<std::pair<float, float>>;  ///< seconds since the beginning, milliseconds
@@ -28,11 +27,11 @@ class LatencyHistory final : public Observer {
   bool full_ = false;
 };
 
-/// A finished run in vLLM's Prometheus names (vllm/v1/metrics/loggers.py), so that dashboards made for vLLM read it;
-/// the label job="roofcast" tells it from a real one. OpenMetrics 1.0 text, ended by `# EOF`; times in seconds.
-/// `over_time`: intervals of the run (reports/run_observers.h). With them every value has a time stamp, from 2025-01-01
-/// 00:00 UTC on, so that `promtool tsdb create-blocks-from openmetrics` takes the run. Histograms grow with `history`;
-/// without it, and those of gaps between tokens, they stand at the end alone.
+/// A finished run in vLLM's Prometheus names (vllm/v1/metrics/loggers.py), for dashboards made for vLLM; the label
+/// job="roofcast" marks it. OpenMetrics 1.0 text, ended by `# EOF`; times in seconds. With `over_time` (intervals of
+/// the run, reports/run_observers.h) every value has a time stamp, starting at 2025-01-01 00:00 UTC, so that `promtool
+/// tsdb create-blocks-from openmetrics` accepts it. Histograms grow with `history`; without it, and for gaps between
+/// tokens, they only have final values.
 std::string openmetrics_text(const ServingMetrics& metrics, const std::string& model_name,
                              const nlohmann::ordered_json& over_time = nullptr, const LatencyHistory& history = {});
 

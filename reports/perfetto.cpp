@@ -12,8 +12,8 @@
 namespace roofcast::reports {
 namespace {
 
-/// One event with what orders it: time, then ends before beginnings so that neighbours do not overlap, then the
-/// longer of two that begin together.
+/// One event and its sort key: time, then ends before starts so that neighbours do not overlap, then the longer of two
+/// that start together.
 struct Event {
   double at = 0;
   int rank = 0;
@@ -25,11 +25,11 @@ std::string text_of(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-/// The grain of a trace: a time is a whole number of nanoseconds, written as microseconds.
+/// Trace resolution: times are whole nanoseconds, written as microseconds.
 std::int64_t nanoseconds(Seconds t) { return std::llround(1e3 * t.in(kMicrosecond)); }
 std::string text_of_time(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 std::string time_of(Seconds t) { return text_of_time(nanoseconds(t)); }
-/// From one rounded end to the other: rounded by itself a length would reach into the slice behind it.
+/// The difference of rounded ends; a separately rounded length could overlap the next slice.
 std::string length_of(Seconds start, Seconds end) { return text_of_time(nanoseconds(end) - nanoseconds(start)); }
 
 std::string object_of(const TimelineNumbers& numbers) {

@@ -19,7 +19,7 @@ struct TimelineTrack {
   std::string process_name{}, thread_name{};
 };
 
-/// Work that fills a stretch of its track; slices of one track nest or follow one another.
+/// Work on a track; slices of one track nest or follow one another.
 struct TimelineSlice {
   int process = 0, thread = 0;
   std::string name{};

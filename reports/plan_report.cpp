@@ -125,7 +125,7 @@ Json frontier_json(const PlanResult& r, const std::vector<ParetoPoint>& frontier
   return out;
 }
 
-/// What more or less certainty takes: the distribution of its cost.
+/// Cost at other probabilities.
 Json safer_json(const PlannedDeployment& w) {
   Json out = Json::array();
   for (const SaferFleet& f : w.safer)
@@ -133,7 +133,7 @@ Json safer_json(const PlannedDeployment& w) {
   return out;
 }
 
-/// The figures that a buyer compares, from an entry of "deployments".
+/// The main figures for a buyer, from an entry of "deployments".
 Json candidate_json(const Json& d) {
   Json out;
   for (const char* key : {"engine", "engine_version", "gpu", "gpus", "replicas", "mode", "parallelism", "precision",
@@ -245,7 +245,7 @@ Json plan_json(const PlanAnswer& a) {
 
 namespace {
 
-/// One row per deployment; without one that meets the objectives, only the columns.
+/// One row per deployment; only the header if none meets the objectives.
 std::string deployments_csv(const Json& plan) {
   if (!plan["deployments"].empty() || !plan.contains("nearest")) return records_csv(plan["deployments"]);
   const std::string csv = records_csv(Json::array({plan["nearest"]}));

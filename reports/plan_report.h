@@ -7,8 +7,8 @@
 
 namespace roofcast::reports {
 
-/// format: table | json | csv (one row a deployment; of a changing load one row a slice of the day).
-/// `question` is added to the JSON unless null.
+/// format: table | json | csv (one row per deployment; for a changing load one row per slice of the day). `question` is
+/// added to the JSON unless null.
 std::string plan_report(const PlanAnswer& answer, const std::string& format, bool wide = false,
                         const nlohmann::ordered_json& question = nullptr);
 

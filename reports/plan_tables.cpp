@@ -40,17 +40,17 @@ std::string constants_of(const Deployment& d) {
   return d.carried_over_from().empty() ? "measured" : "carried over";
 }
 
-/// Columns of this rank and below are not left out.
+/// Columns with at most this rank are always shown.
 constexpr int kNeeded = 0, kSameOfAll = 6;
 
-/// A column of the ranking; where the table is too wide those of the highest `rank` go first.
+/// A column of the ranking; if the table is too wide, columns with the highest `rank` are dropped first.
 struct Column {
   int rank;
   std::string name;
   std::function<std::string(const PlannedDeployment&)> cell;
 };
 
-/// The fleet, and how it does.
+/// Columns about the fleet and its performance.
 void add_fleet_columns(const PlanAnswer& a, std::vector<Column>& columns) {
   columns.insert(columns.end(), {{kNeeded, "GPU", [](const auto& p) { return p.candidate.gpu; }},
                                  {kNeeded, "GPUs", [](const auto& p) { return gpus_text(p); }},
@@ -68,7 +68,7 @@ void add_fleet_columns(const PlanAnswer& a, std::vector<Column>& columns) {
                        }});
 }
 
-/// What it costs; of a job that ends, in all.
+/// Columns about cost; for a job that ends, the total cost.
 void add_cost_columns(const PlanAnswer& a, std::vector<Column>& columns) {
   const bool job = a.result.kind == LoadKind::kWhole;
   const auto price = [&a](const PlannedDeployment& p) { return token_price(p, a.plan); };
@@ -89,7 +89,7 @@ void add_cost_columns(const PlanAnswer& a, std::vector<Column>& columns) {
        {4, "tokens/s/user", [](const auto& p) { return significant(p.tokens_per_s_per_user(), 3); }}});
 }
 
-/// Where its figures come from, and its settings.
+/// Columns about provenance and settings.
 void add_detail_columns(const PlanAnswer& a, std::vector<Column>& columns) {
   columns.insert(
       columns.end(),
@@ -107,7 +107,7 @@ void add_detail_columns(const PlanAnswer& a, std::vector<Column>& columns) {
         }}});
 }
 
-/// Settings that the search varied tell rows apart; what all rows share goes before anything else.
+/// Ranks settings that differ between rows first; columns that are the same in all rows are dropped first.
 void rank_by_content(VerdictTable& table) {
   if (table.rows.size() < 2) return;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -143,7 +143,7 @@ VerdictTable frontier_table(const PlanResult& r) {
   if (limited != nullptr || !job) table.columns.push_back(limited != nullptr ? limited->name() : "p99 TTFT");
   if (limited != nullptr) table.columns.emplace_back("objectives");
   const std::size_t rows = std::min(kFrontierShown, r.frontier.size());
-  for (std::size_t row = 0; row < rows; ++row) {  // evenly, both ends among them
+  for (std::size_t row = 0; row < rows; ++row) {  // at even steps, including both ends
     const ParetoPoint& p = r.frontier[rows > 1 ? row * (r.frontier.size() - 1) / (rows - 1) : 0];
     const Candidate& c = candidate_of(r, p.candidate);
     std::vector<std::string>& cells = table.rows.emplace_back(

@@ -45,7 +45,7 @@ const char* unit_of(LoadKind kind) {
 std::string bound_of(const PlanAnswer& a) {
   if (a.sensitivities.changes.empty()) return "";
   const Sensitivity& most = a.sensitivities.changes.front();
-  if (most.throughput_change < 0.01) return "nothing that 10 % more would ease";
+  if (most.throughput_change < 0.01) return "no resource of which 10 % more would help";
   return most.what;
 }
 
@@ -330,7 +330,7 @@ void add_growth(const PlanAnswer& a, ResultVerdict& out) {
         path.outgrown ? fmt::format(" up to month {}, when the load outgrows what the search allows", *path.outgrown)
                       : fmt::format(" over {} months", growth.months));
   }
-  out.add(fmt::format("the load grows {:g} % a month: the fleet of {} {}", 100 * growth.per_month,
+  out.add(fmt::format("the load grows {:g} % per month: the fleet of {} {}", 100 * growth.per_month,
                       a.result.ranked[best.row].candidate.gpu, layout_of(a.result.ranked[best.row].candidate)),
           std::move(table));
   out.add(a.growth.size() > 1 ? "what each of the best rows costs" : "what it costs", lines);

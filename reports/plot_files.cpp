@@ -33,7 +33,7 @@ void write_png(const Chart& chart, const fs::path& path) {
   throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written by rsvg-convert");
 }
 
-/// A value on an axis; of bars the name of the category.
+/// A value on an axis; for bars the name of the category.
 std::string shown_on(const Axis& axis, double value) {
   const auto index = static_cast<std::size_t>(value);
   if (value >= 0 && index < axis.categories.size()) return csv_field(axis.categories[index]);
@@ -44,7 +44,7 @@ std::string title_of(const Axis& axis, const char* otherwise) {
   return csv_field(axis.title.empty() ? otherwise : axis.title);
 }
 
-/// The rows of one view, each ended by what it is drawn for.
+/// The CSV rows of one view, each ending with the view's name.
 std::string rows_of(const Chart& chart) {
   const Axis& along = chart.horizontal ? chart.y : chart.x;
   std::string out, drawn_for;

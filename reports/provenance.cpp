@@ -20,13 +20,13 @@ struct Origin {
   std::string source = "vendor datasheet";
 };
 
-/// Whose shares of the roofline price the operators; null: they are priced by models of their kernels.
+/// The roofline efficiencies that price the operators; null: kernels have their own models.
 const RooflineBackend* roofline_of(const Deployment& d) {
   if (d.roofline() != nullptr) return d.roofline();
   return by_roofline(d.gpu.architecture) ? &assumed_roofline() : nullptr;
 }
 
-/// The provenance of the GEMMs speaks for the whole: they are fitted wherever anything is.
+/// The provenance of the GEMMs represents the whole, because every fit includes them.
 Origin origin_of(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal) return {};
   if (const RooflineBackend* roofline = roofline_of(d); roofline != nullptr) {

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Numbers and truths as themselves, unless they were quoted; whatever else as its text.
+/// Numbers and booleans as such unless quoted; everything else as text.
 Json scalar_json(const ConfigNode& node) {
   if (!node.quoted) {
     double number = 0;

@@ -31,7 +31,7 @@ std::string as_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// {a: {b: 1}} as a.b = 1; lists and what is deeper than four levels stay whole.
+/// {a: {b: 1}} as a.b = 1; lists and more than four levels are not flattened.
 void flatten(const Json& json, const std::string& prefix, int depth,
              std::vector<std::pair<std::string, std::string>>& out) {
   for (const auto& [key, value] : json.items()) {
@@ -44,7 +44,7 @@ void flatten(const Json& json, const std::string& prefix, int depth,
   }
 }
 
-/// What tells one deployment of a plan, or one rung, from another: its words and settings, not its metrics.
+/// The settings that distinguish a deployment of a plan, or a rung, from others; without metrics.
 std::vector<std::pair<std::string, std::string>> settings_of(const Json& entry) {
   static const std::set<std::string> kSettings{"name",      "gpu",      "gpus",   "mode",  "parallelism",
                                                "precision", "replicas", "engine", "model", "max_num_seqs"};
@@ -110,7 +110,7 @@ bool is_metric(std::string_view column) {
   return false;
 }
 
-/// A sweep's table: columns that are metrics are results, the others keys.
+/// A sweep's table: columns named like metrics are results, the others keys.
 void read_sweep_table(Result& result) {
   const CsvTable& t = *result.table;
   for (std::size_t r = 0; r < t.rows() && r < kMaxPointsRead; ++r) {
@@ -137,8 +137,8 @@ void read_sweep_table(Result& result) {
   result.kind = ResultKind::kSweep;
 }
 
-/// Where a kind of result keeps what its CSV has as `column`: "memory.weight_bytes" of weight_bytes, "prefill.bound" of
-/// prefill_bound. The column itself where it is at the top.
+/// The JSON path of a CSV column: "memory.weight_bytes" for weight_bytes, "prefill.bound" for prefill_bound. The column
+/// itself if it is at the top level.
 std::string place_of(ResultKind kind, const std::string& column) {
   for (const result_keys::KeyGroup& group : schema_of(kind).groups) {
     if (group.place.find("[]") != std::string_view::npos) continue;
@@ -153,7 +153,7 @@ std::string place_of(ResultKind kind, const std::string& column) {
   return column;
 }
 
-/// A row of a CSV as the JSON of its kind, as far as its columns go.
+/// A row of a CSV as the JSON of its kind, as far as its columns allow.
 Json record_of(const CsvTable& t, std::size_t row, ResultKind kind) {
   Json out = Json::object();
   for (std::size_t c = 0; c < t.columns().size(); ++c) {
@@ -178,7 +178,7 @@ void read_record(Result& result, ResultKind kind) {
                   schema_of(kind).name));
 }
 
-/// The CSV of a plan: one row a deployment, the winner first.
+/// The CSV of a plan: one row per deployment, the winner first.
 void read_deployments(Result& result) {
   const CsvTable& t = *result.table;
   result.kind = ResultKind::kPlan;
@@ -282,7 +282,7 @@ void describe(Result& result) {
   result.label = shortened(clean_utf8(result.label), 60);
 }
 
-/// Whether the file is the store of a sweep, and not too long to read.
+/// Whether the file is the store of a sweep, and small enough to read.
 bool is_store(const std::string& path) {
   constexpr std::string_view kHead = "SQLite format 3";
   std::error_code unknown;

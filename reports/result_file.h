@@ -1,6 +1,6 @@
 #pragma once
-// Results that other commands wrote, read back: JSON, stores of sweeps, tables (CSV) of `validate --out`, of `sweep`
-// and of `simulate --requests-out`.
+// Reads results of other commands: JSON, stores of sweeps, tables (CSV) of `validate --out`, `sweep` and
+// `simulate --requests-out`.
 
 #include <optional>
 #include <string>
@@ -24,14 +24,14 @@ struct Result {
   Json json{};  ///< null for a CSV
   std::optional<CsvTable> table{};
   std::vector<ResultPoint> points{};  ///< sweep, plan, ladder
-  std::vector<std::string> notes{};   ///< what the reader should know: another version, rows left out
-  std::string command{};              ///< that made it, as far as its keys tell
+  std::vector<std::string> notes{};   ///< remarks for the reader: another version, rows left out
+  std::string command{};              ///< command that made it, as far as known
 };
 
-/// A JSON says its kind; a table is known by its columns. Throws ConfigError for a file that is missing, half written,
-/// empty, of no known kind or schema, or without a key that its schema has.
+/// JSON states its kind; a table is recognised by its columns. Throws ConfigError for a file that is missing,
+/// incomplete, empty, of unknown kind or schema, or lacks a key of its schema.
 Result read_result(const std::string& path);
-/// All of them, with labels that differ.
+/// Reads all of them and makes their labels unique.
 std::vector<Result> read_results(const std::vector<std::string>& paths);
 
 }  // namespace roofcast::reports

@@ -1,14 +1,14 @@
 #pragma once
-// The keys of every kind of result, in one place. Writers are checked against them, readers can name no other
-// (reports/result_schema.h). A group stands at a place of the JSON: "memory.weight_bytes" at the top, "time_us" in
-// every entry of the list "operators[]." A key may be added to a result without being declared; only then no chart
-// reads it, and neither the JSON Schema (reports/json_schema.h) nor the classes of Python name it.
+// The keys of every kind of result. Writers are checked against them, and readers can only name these keys
+// (reports/result_schema.h). A group is at a place of the JSON: "memory.weight_bytes" at the top, "time_us" in every
+// entry of the list "operators[]." A result may have undeclared keys, but charts, the JSON Schema
+// (reports/json_schema.h) and the Python classes do not know them.
 
 #include "reports/key_group.h"
 
 namespace roofcast::reports::result_keys {
 
-// What several kinds share.
+// Keys that several kinds share.
 inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_version", "recipe", "parallelism.tp",
                                          "parallelism.pp", "parallelism.attention_dp", "parallelism.ep",
                                          "precision.weights", "precision.activations", "precision.kv_cache");
@@ -23,7 +23,7 @@ inline constexpr auto kLoad = keys("duration", "completed", "failed", "request_t
                                    "output_throughput", "total_token_throughput", "p99_queue_ms", "gpu_utilization",
                                    "mfu", "mbu", "kv_cache_peak_usage", "preemptions");
 
-/// What was asked: fidelity, document, and of an estimate its batch and lengths.
+/// The question: fidelity, document, and for an estimate its batch and lengths.
 inline constexpr auto kQuestion = keys("question");
 inline constexpr auto kPrice =
     keys("usd_per_gpu_hour", "tier", "provider", "region", "date", "source", "checked", "gpus_per_host");
@@ -112,7 +112,7 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"price.", kPrice, Presence::kSometimes},
                                               KeyGroup{"clients[].", kClient, Presence::kTogether}};
 
-// sweep: a point holds the metrics of an estimate or a simulation, not nested; "fits" alone where it does not fit
+// sweep: a point has the metrics of an estimate or a simulation, flattened; only "fits" if it does not fit
 inline constexpr auto kSweep = keys("name", "run", "roofcast_version", "keys");
 inline constexpr auto kPointRun =
     keys("engine_version", "total_input_tokens", "total_output_tokens", "prefix_cache_hit_rate");
@@ -257,7 +257,7 @@ inline constexpr std::array kValidationGroups{KeyGroup{"", kValidation},
                                               KeyGroup{"spreads[].", kSpread, Presence::kTogether},
                                               KeyGroup{"statistics[].", kStatistic, Presence::kTogether}};
 
-// calibration: of the acceptance of drafts
+// calibration: acceptance of drafts
 inline constexpr auto kAcceptance =
     keys("group", "num_speculative_tokens", "runs", "p25", "median", "p75", "tokens_per_step", "outside");
 inline constexpr auto kCalibration = keys("of");  // acceptance | constants | measurements | fit | host | power
@@ -287,7 +287,7 @@ inline constexpr auto kLecture = keys("lecture", "sources");
 inline constexpr auto kLectureTable = keys("title", "columns", "rows");
 inline constexpr std::array kLectureGroups{KeyGroup{"", kLecture}, KeyGroup{"tables[].", kLectureTable}};
 
-// import: the document itself stands beside these keys
+// import: the document's own keys are next to these
 inline constexpr auto kImport = keys("of");  // model | scenario
 inline constexpr std::array kImportGroups{KeyGroup{"", kImport}};
 

@@ -31,8 +31,8 @@ const Json* find(const Json& json, std::string_view path) {
   return at;
 }
 
-/// Calls visit(entry, "operators[2].") for every entry that `place` stands for, visit(null, ...) where a list or an
-/// object on the way is missing.
+/// Calls visit(entry, "operators[2].") for every entry at `place`, and visit(null, ...) if a list or object on the path
+/// is missing.
 template <class Visit>
 void for_each_place(const Json& json, std::string_view place, const std::string& so_far, const Visit& visit) {
   const std::size_t list_end = place.find("[].");

@@ -1,6 +1,6 @@
 #pragma once
-// The kinds of results, and the one pair of functions that writes and reads them. Every result begins with `kind` and
-// `schema`, the version of its keys, which grows when one is renamed or dropped.
+// The kinds of results, and the pair of functions that write and read them. Every result starts with `kind` and
+// `schema`, the version of its keys, which is raised when a key is renamed or dropped.
 
 #include <array>
 #include <optional>
@@ -16,7 +16,7 @@ namespace roofcast::reports {
 
 using Json = nlohmann::ordered_json;
 
-/// The last three are tables (CSV), known by their columns.
+/// The last three are tables (CSV), recognised by their columns.
 enum class ResultKind {
   kEstimate,
   kSimulation,
@@ -60,21 +60,21 @@ inline constexpr std::array kResultSchemas{
     ResultSchema{ResultKind::kCatalogEntry, "catalog_entry", "a", 1, result_keys::kCatalogEntryGroups}};
 constexpr const ResultSchema& schema_of(ResultKind kind) { return kResultSchemas[static_cast<std::size_t>(kind)]; }
 
-/// The head of a result of this kind: {kind, schema}. The rest is added behind it.
+/// The head of a result of this kind: {kind, schema}. Other keys follow.
 Json result_head(ResultKind kind);
-/// ... of a kind that says what it is `of`: {kind, schema, of}.
+/// The same for a kind with an `of`: {kind, schema, of}.
 Json result_head(ResultKind kind, std::string_view of);
-/// The JSON text of a result that begins with its head, and of what it answers unless null. A declared key that is
-/// missing is a bug of ours.
+/// The JSON text of a result that starts with its head, with `question` unless null. A missing declared key is a bug of
+/// ours.
 std::string result_text(const Json& result, const Json& question = nullptr);
-/// The kind of a result that was read. Throws ConfigError where `kind` or `schema` is missing or unknown, and where a
-/// declared key is missing: the message names both.
+/// The kind of a result. Throws ConfigError naming the key if `kind` or `schema` is missing or unknown, or a declared
+/// key is missing.
 ResultKind read_kind(const Json& json, const std::string& path);
 
 /// The first declared key that a result lacks, as "operators[2].time_us"; empty when none is missing.
 std::string missing_key(const Json& json, const ResultSchema& schema);
 
-/// A key that some kind of result declares, relative to its place: any other text does not compile.
+/// A key that some kind of result declares, relative to its place; any other string does not compile.
 class ResultKey {
  public:
   consteval ResultKey(const char* path) : path_(path) {
@@ -98,7 +98,7 @@ class ResultKey {
   std::string_view path_;
 };
 
-/// What an estimate has as one value, a simulation as a median and a ladder as a mean.
+/// A figure that an estimate has as one value, a simulation as a median and a ladder as a mean.
 struct Headline {
   ResultKey of_estimate, of_simulation, of_ladder;
 };
@@ -109,9 +109,9 @@ inline constexpr Headline kThroughput{"output_tokens_per_s", "output_throughput"
 /// A finite number, if there is one.
 std::optional<double> number_at(const Json& json, ResultKey key);
 std::optional<double> number_at(const Json& json, const Headline& headline);
-/// A text, empty if there is none; broken UTF-8 replaced.
+/// A string, empty if absent; malformed UTF-8 is replaced.
 std::string text_at(const Json& json, ResultKey key);
-/// GPUs of all replicas, of an estimate those of one.
+/// GPUs of all replicas; for an estimate those of one replica.
 double gpus_of(const Json& json);
 
 }  // namespace roofcast::reports

@@ -48,7 +48,7 @@ void TimelineObserver::on_step(const StepRecord& s) {
   timeline_.counters.push_back({process, "KV cache usage", s.end, {{"share", s.kv_usage}}});
 }
 
-/// An arrow begins in the slice that encloses it: in the step that ended the prompt, a moment before its end.
+/// An arrow starts in the slice that encloses it: in the step that ended the prompt, just before its end.
 void TimelineObserver::on_transfer(const TransferRecord& t) {
   if (timeline_.flows.size() >= limit_ || timeline_.slices.size() >= limit_) {
     full_ = true;
@@ -108,7 +108,7 @@ IntervalObserver::Bin& IntervalObserver::bin_at(double seconds) {
 
 void IntervalObserver::on_step(const StepRecord& s) {
   replicas_ = std::max(replicas_, s.replica + 1);
-  (void)bin_at(s.end.base());  // widths settle before the event is spread
+  (void)bin_at(s.end.base());  // adjusts the interval width before the event is distributed
   const double length = (s.end - s.start).base();
   for (double from = s.start.base(); length > 0 && from < s.end.base();) {
     const double to = std::min(s.end.base(), (std::floor(from / width_) + 1) * width_);

@@ -1,5 +1,5 @@
 #pragma once
-// What a simulation's observer keeps for pictures: a timeline of steps and requests, and values by interval.
+// Observers that record a simulation for charts: a timeline of steps and requests, and values per interval.
 
 #include <cstdint>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace roofcast::reports {
 
-/// Steps as slices of their replica, requests as spans, counters of batch, queue and cache; caches that move as slices
+/// Steps as slices of their replica, requests as spans, counters of batch, queue and cache; cache transfers as slices
 /// of the link, with an arrow from the prefill.
 class TimelineObserver final : public Observer {
  public:
@@ -28,16 +28,16 @@ class TimelineObserver final : public Observer {
   bool full_ = false;
 };
 
-/// Means by interval of a simulation of unknown length: intervals double whenever there are too many.
+/// Means per interval of a simulation of unknown length: intervals double whenever there are too many.
 class IntervalObserver final : public Observer {
  public:
   void on_step(const StepRecord& step) override;
   void on_request(const RequestRecord& request) override;
   void on_fleet(const FleetRecord& fleet) override { fleet_.push_back(fleet); }
   /// [{start_s, end_s, waiting, running, kv_cache_usage, busy, prompt_tokens_per_s, output_tokens_per_s, completed}]:
-  /// waiting and running are means over the interval, summed over replicas; the cache a mean over busy time. A fleet
-  /// that changes adds the means of replicas (serving), replicas_starting and replicas_down, and with workers that
-  /// only prefill of prefill_replicas, which are among those that serve.
+  /// waiting and running are means over the interval, summed over replicas; kv_cache_usage is a mean over busy time. A
+  /// changing fleet adds means of replicas (serving), replicas_starting and replicas_down, and with disaggregation
+  /// prefill_replicas (part of those serving).
   nlohmann::ordered_json json() const;
 
  private:

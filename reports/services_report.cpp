@@ -43,14 +43,14 @@ double apart(const ServicesAnswer& a) {
   return usd;
 }
 
-/// ", price not known" where there is none.
+/// ", price not known" if there is none.
 std::string at_cost(double usd_per_hour) {
   return std::isfinite(usd_per_hour) ? fmt::format(" for {} USD/h", usd(usd_per_hour)) : ", price not known,";
 }
 
 // --- lines -----------------------------------------------------------------------------------------------------------
 
-/// What is bought for all, and what that costs.
+/// What is rented for all services, and its cost.
 std::string headline(const ServicesAnswer& a) {
   const Assignment& joint = *a.joint;
   const std::size_t served = joint.chosen.size();
@@ -73,7 +73,7 @@ std::string headline(const ServicesAnswer& a) {
   return out;
 }
 
-/// The limits that all share, and how much of each is taken.
+/// The common limits, and how much of each is used.
 std::string limits_text(const ServicesAnswer& a) {
   const SharedLimits& limits = a.spec.limits;
   std::string out;
@@ -124,9 +124,9 @@ VerdictTable services_table(const ServicesAnswer& a) {
   return table;
 }
 
-/// GPUs of one offer after the other.
+/// One row per offer.
 VerdictTable pools_table(const ServicesAnswer& a) {
-  VerdictTable table{.columns = {"GPU", "used", "paid for", "at most", "USD/h a GPU", "instances of", "price"},
+  VerdictTable table{.columns = {"GPU", "used", "paid for", "at most", "USD/h per GPU", "instances of", "price"},
                      .rows = {},
                      .words = 1};
   for (const PoolUse& use : a.pools) {
@@ -145,7 +145,7 @@ std::string instance_words(const ServicesAnswer& a, const Instance& instance) {
                      join(parts, ", "));
 }
 
-/// Instances with replicas of several services; equal ones in one line.
+/// Instances with replicas of several services; equal ones share a line.
 std::string shared_text(const ServicesAnswer& a) {
   std::vector<std::pair<std::string, int>> lines;
   for (const Instance& instance : a.shared) {
@@ -192,7 +192,7 @@ VerdictTable growth_table(const ServicesAnswer& a) {
 
 // --- launch ----------------------------------------------------------------------------------------------------------
 
-/// Which GPUs each replica of the service has on instances that it shares with others.
+/// The GPUs of each replica of the service on instances shared with other services.
 std::string shared_comments(const ServicesAnswer& a, std::size_t service, const std::string& form) {
   if (form == "kubernetes")
     return fmt::format("# in a namespace of its own: kubectl apply -n {}\n", a.services[service].name);

@@ -50,7 +50,7 @@ Json objectives_json(const ServingMetrics& m, const Scenario& s) {
 /// Whether clients give up or queues are limited.
 bool may_fail(const Scenario& s) { return s.serving.max_queue > 0 || (s.workload && !s.workload->patience.endless()); }
 
-/// Kinds of clients, each with what it saw.
+/// Results per kind of client.
 Json clients_json(const ServingMetrics& m, const Scenario& s) {
   Json out = Json::array();
   for (std::size_t i = 0; i < m.clients.size(); ++i) {
@@ -69,7 +69,7 @@ Json clients_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
-/// That are paid for; replicas that are not scaled, all the time.
+/// Paid GPU seconds; without autoscaling, all replicas all the time.
 double gpu_seconds(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
   const double seconds = m.duration.base();
@@ -81,7 +81,7 @@ double gpu_seconds(const ServingMetrics& m, const Scenario& s) {
   return sum;
 }
 
-/// Replicas that came and went.
+/// Starts and stops of replicas.
 Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
   Json out = {{"cold_start_s", fleet.cold_start.base()}, {"replica_starts", m.replica_starts}};
@@ -109,7 +109,7 @@ Json fleet_json(const ServingMetrics& m, const Scenario& s) {
   return out;
 }
 
-/// What ran, and what was asked of it.
+/// The deployment and its settings.
 Json setup_json(const Scenario& s, const FleetCost& cost) {
   Json out = deployment_json(*s.deployment);
   out["replicas"] = s.serving.replicas;
@@ -124,7 +124,7 @@ Json setup_json(const Scenario& s, const FleetCost& cost) {
   return out;
 }
 
-/// What clients saw, under the keys of `vllm bench serve`.
+/// Adds what clients saw, with the keys of `vllm bench serve`.
 void add_client_metrics(const ServingMetrics& m, const Scenario& s, Json& out) {
   const double seconds = m.duration.base();
   out["duration"] = seconds;
@@ -182,7 +182,7 @@ Json adapters_json(const AdapterMetrics& a) {
       {"hit_rate", hit_rate(a)}, {"loads", a.loads}, {"disk_reads", a.disk_reads}, {"loaded_bytes", a.loaded_bytes}};
 }
 
-/// What the GPUs and their caches did.
+/// Adds the work of the GPUs and their caches.
 void add_engine_metrics(const ServingMetrics& m, const Scenario& s, const FleetCost& cost, Json& out) {
   out["gpu_utilization"] = cost.busy_share;
   const FrontEndLoad front_end = front_end_load(m, s);
@@ -254,7 +254,7 @@ VerdictTable clients_table(const ServingMetrics& m, const Scenario& s) {
   return table;
 }
 
-/// Lines of a name and what it stands for.
+/// Lines of a name and its value.
 class Lines {
  public:
   void add(const char* name, const std::string& value) { text_ += fmt::format("{:<24}{}\n", name, value); }
@@ -299,7 +299,7 @@ void add_cache_lines(const ServingMetrics& m, const Scenario& s, const Json& jso
                         waste_text(m)));
   if (s.deployment->engine.kv_offload > Bytes(0)) {
     lines.add("host memory",
-              fmt::format("{:.1f} % of prompt tokens brought back, {:.2f} GB in and {:.2f} GB out per GPU",
+              fmt::format("{:.1f} % of prompt tokens loaded back, {:.2f} GB in and {:.2f} GB out per GPU",
                           100 * json["kv_offload"]["hit_rate"].get<double>(), m.offload_loaded_bytes / 1e9,
                           m.offload_stored_bytes / 1e9));
   }
@@ -316,7 +316,7 @@ void add_tier_line(const ServingMetrics& m, const Scenario& s, const Json& json,
 
 void add_sample_line(const ServingMetrics& m, Lines& lines) {
   if (m.sample_tokens <= 0) return;
-  lines.add("samples", fmt::format("{} tokens generated side by side, {:.1f} % of them not returned",
+  lines.add("samples", fmt::format("{} tokens generated in parallel, {:.1f} % of them not returned",
                                    human_count(m.sample_tokens), 100 * m.dropped_sample_tokens / m.sample_tokens));
 }
 
@@ -362,7 +362,7 @@ void add_gpu_lines(const Json& json, Lines& lines) {
                                  watts("mean_power_watts_low"), watts("mean_power_watts_high")));
 }
 
-/// Its part of TTFT. Where it is busy nearly all of the time it is what binds, and what would help is said.
+/// The front end's part of TTFT. If it is busy nearly all the time, it is the bottleneck, and the line says what helps.
 std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
   const FrontEndLoad share = front_end_load(m, s);
   const std::string own = share.idle > Seconds(0)
@@ -514,7 +514,7 @@ std::string simulation_report(const ServingMetrics& m, const Scenario& s, const 
   if (format == "json") return result_text(simulation_json(m, s, over_time, uncertain), question);
   const Json all = to_json(m, s);
   if (format == "table") return verdict_text(verdict_of(m, s, all, uncertain));
-  // The deployment and the metrics as a sweep's row has them, then the other numbers of the JSON.
+  // Deployment and metrics as in a sweep's row, then the other numbers of the JSON.
   Json row = record_json(m, s);
   for (const auto& [key, value] : all.items()) {
     if (value.is_number() && key != "schema" && !row.contains(key)) row[key] = value;

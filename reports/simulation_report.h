@@ -9,10 +9,9 @@
 
 namespace roofcast::reports {
 
-/// format: table | json | csv; keys are those of `vllm bench serve` and reports/result_keys.h. The CSV is one row, with
-/// the columns of a sweep's.
-/// `over_time` is added to the JSON as "intervals" unless null; each of `uncertain` as METRIC_low and METRIC_high
-/// (90 %); `question` unless null.
+/// format: table | json | csv; keys are those of `vllm bench serve` and reports/result_keys.h. The CSV is one row with
+/// the columns of a sweep. Unless null, the JSON gets `over_time` as "intervals", each of `uncertain` as METRIC_low and
+/// METRIC_high (90 %), and `question`.
 std::string simulation_report(const ServingMetrics& metrics, const Scenario& scenario, const std::string& format,
                               const nlohmann::ordered_json& over_time = nullptr,
                               const std::vector<MetricInterval>& uncertain = {},

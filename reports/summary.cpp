@@ -33,7 +33,7 @@ VerdictTable table_of_records(const Json& records) {
   return table;
 }
 
-/// Every list of records that a validation or a calibration holds.
+/// Every list of records in a validation or a calibration.
 ResultVerdict verdict_of_lists(const Json& json) {
   ResultVerdict out;
   for (const auto& [name, list] : json.items()) {

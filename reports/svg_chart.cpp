@@ -15,14 +15,14 @@ namespace roofcast::reports {
 namespace {
 
 constexpr double kWidth = 760, kCharacter = 6.3, kLine = 14, kTitle = 34;
-constexpr std::size_t kFewPoints = 300;       // of a series: these have names
+constexpr std::size_t kFewPoints = 300;       // series with fewer points show their names
 constexpr std::size_t kNoteCharacters = 145;  // of a line below the plot
 
-/// Readable for the colour-blind and in print (contrast with white over 3); the page's style sheet has the same.
+/// Readable for the colour-blind and in print (contrast with white over 3); the same as in the page's style sheet.
 constexpr std::array<std::string_view, kPalette> kColors{"#1f6fb4", "#c8453b", "#2a8f6a", "#8a5bb0", "#c27400",
                                                          "#0f8b9d", "#a0522d", "#5f6b7a", "#be3f8c", "#5c7a29"};
 
-/// The style sheet of a file: the page's on white paper, without variables, which not every reader of SVG knows.
+/// The style sheet of a file: the page's on white paper, without variables, which some SVG viewers lack.
 std::string file_style() {
   std::string out =
       "text{font:11px \"DejaVu Sans\",Helvetica,Arial,sans-serif;fill:#16191d}.title{font-size:15px;font-weight:bold}"
@@ -70,7 +70,7 @@ class Canvas {
 
   double height() const { return height_; }
 
-  /// What stands inside the <svg> element.
+  /// The content of the <svg> element.
   std::string draw() {
     axes();
     bands();
@@ -95,9 +95,9 @@ class Canvas {
                         y2);
   }
 
-  /// Names of vertical lines stand above the plot, in as many rows as they need.
+  /// Places names of vertical lines above the plot, in as many rows as needed.
   void lay_out_references() {
-    std::vector<double> ends;  // of what is written in each row
+    std::vector<double> ends;  // end of the text in each row
     references_.assign(c_.lines.size(), {0, 0});
     std::vector<std::size_t> order(c_.lines.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -170,7 +170,7 @@ class Canvas {
     return path;
   }
 
-  /// A band may reach beyond the axes, where these have fixed ends: it is cut there.
+  /// Clips bands at axes with fixed ends.
   void bands() {
     if (c_.bands.empty()) return;
     out_ += fmt::format(

@@ -21,7 +21,7 @@ struct Point {
   std::string error;
 };
 
-/// Calls `use` with every point that has a result or an error, in order: a large sweep is never held whole.
+/// Calls `use` for every point that has a result or an error, in order, without holding a large sweep in memory.
 template <class Use>
 void for_each_point(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store, Use use) {
   for (std::size_t i = 0; i < outcome.points.size(); ++i) {
@@ -53,7 +53,7 @@ std::string cell(const MetricValue* value, bool short_form) {
   return std::get<std::string>(*value);
 }
 
-/// A value of the grid as its own kind: numbers stay numbers.
+/// A value of the grid with its type: numbers stay numbers.
 Json key_json(const std::string& text) {
   const Json parsed = Json::parse(text, nullptr, false);
   return parsed.is_number() || parsed.is_boolean() ? parsed : Json(text);
@@ -65,7 +65,7 @@ SweepVerdict::Keys keys_of(const std::vector<std::string>& names, const std::vec
   return out;
 }
 
-/// What a sweep's JSON says before its points.
+/// The part of a sweep's JSON before its points.
 Json head_of(const StoredSweep& sweep) {
   Json head = result_head(ResultKind::kSweep);
   head.update({{"name", sweep.name}, {"run", sweep.run}, {"roofcast_version", ROOFCAST_VERSION}, {"keys", sweep.keys}});
@@ -74,7 +74,7 @@ Json head_of(const StoredSweep& sweep) {
   return head;
 }
 
-/// One point as the JSON has it, told to the verdict.
+/// One point as in the JSON; also adds it to the verdict.
 Json entry_of(const std::vector<std::string>& keys, const Point& p, SweepVerdict& verdict) {
   Json entry{{"keys", Json::object()}};
   for (std::size_t k = 0; k < keys.size(); ++k) entry["keys"][keys[k]] = key_json(p.values[k]);
@@ -121,7 +121,7 @@ std::string json_report(const SweepSpec& sweep, const SweepOutcome& outcome, con
   return json.text();
 }
 
-/// All names that occur, in the order of their first occurrence.
+/// All names in order of first occurrence.
 std::vector<std::string> all_names(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store) {
   std::vector<std::string> names;
   for_each_point(sweep, outcome, store, [&](const Point& p) {
@@ -148,7 +148,7 @@ std::vector<std::string> main_names(bool simulate) {
           "usd_per_million_total_tokens"};
 }
 
-/// The model and the GPU of all points, where they are the same.
+/// The model and the GPU if they are the same in all points.
 std::vector<std::pair<std::string, std::string>> unvaried(const StoredSweep& sweep) {
   std::vector<std::pair<std::string, std::string>> out;
   if (!sweep.model.empty()) out.emplace_back("model", sweep.model);

@@ -8,11 +8,11 @@
 namespace roofcast::reports {
 
 /// format: table (the main columns) | json | csv (all). Points that an interrupted run did not reach are left out.
-/// `fidelity` is that of the run, which the JSON's question tells.
+/// `fidelity` is that of the run, for the JSON's question.
 std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
                          const std::string& format, Fidelity fidelity = Fidelity::kCalibrated);
 
-/// What a store holds of the sweep it was last used for, as the same JSON; points that failed are not in it.
+/// The contents of a store as the same JSON, for the sweep it was last used for; failed points are left out.
 nlohmann::ordered_json stored_sweep_json(const std::string& path);
 
 }  // namespace roofcast::reports

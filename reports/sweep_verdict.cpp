@@ -27,7 +27,7 @@ constexpr std::size_t kMostWorks = 4;  // with a best of each in words
 
 bool is_work_key(std::string_view dotted_key) {
   constexpr std::array<std::string_view, 4> kWork{"prompt_tokens", "output_tokens", "input_tokens", "context"};
-  // The model, not one that drafts for it; a whole workload, not its rate.
+  // The model, not its draft model; a whole workload, not its rate.
   if (dotted_key == "model" || dotted_key.starts_with("model.") || dotted_key == "workload") return true;
   while (!dotted_key.empty()) {
     const std::size_t dot = std::min(dotted_key.find('.'), dotted_key.size());

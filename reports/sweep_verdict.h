@@ -1,5 +1,5 @@
 #pragma once
-// What a sweep says: how many points can be run, and the best of those that can.
+// The verdict of a sweep: how many points are usable, and the best of these.
 
 #include <map>
 #include <optional>
@@ -13,23 +13,23 @@
 
 namespace roofcast::reports {
 
-/// False for a point that does not fit, is saturated or misses its objectives: never the best of anything.
+/// False for a point that does not fit, is saturated or misses its objectives.
 bool is_usable(const Json& metrics);
 
-/// Whether a key says what is asked (the model, the tokens of a request), not how it is served: points that differ in
-/// it do different work, so none is cheaper or quicker than the other.
+/// Whether a key describes the work (the model, the tokens of a request), not how it is served. Points that differ in
+/// it do different work, so they are not compared.
 bool is_work_key(std::string_view dotted_key);
 
-/// Fed point by point: a large sweep is never held whole.
+/// Receives points one by one, so that a large sweep is never held in memory.
 class SweepVerdict {
  public:
   using Keys = std::vector<std::pair<std::string, std::string>>;
 
-  /// The names that every point has; empty where they vary or are not known.
+  /// `model` and `gpu` are common to all points; empty if they vary or are unknown.
   explicit SweepVerdict(std::string model = "", std::string gpu = "")
       : model_(std::move(model)), gpu_(std::move(gpu)) {}
 
-  /// `metrics` is null where the combination is not possible.
+  /// `metrics` is null if the combination is not possible.
   void add(const Keys& keys, const Json& metrics);
   ResultVerdict verdict() const;
 
@@ -40,9 +40,9 @@ class SweepVerdict {
     Keys keys{};
     void take(std::optional<double> other, const Keys& of);
   };
-  /// The best points of those that do the same work.
+  /// The best points among those that do the same work.
   struct Bests {
-    Keys keys{};                             ///< of the first of them
+    Keys keys{};                             ///< keys of the first one
     Best cheapest{}, quickest{}, busiest{};  ///< USD per million output tokens, TPOT, minus tokens/s per GPU
   };
   /// The keys that vary: those of the work, or the others.
@@ -52,7 +52,7 @@ class SweepVerdict {
   std::size_t points_ = 0, impossible_ = 0, unfit_ = 0, saturated_ = 0, missed_ = 0;
   bool objectives_ = false;
   std::map<std::string, Bests> bests_;  ///< by the values of the work's keys
-  std::vector<std::string> works_;      ///< those values, as they came
+  std::vector<std::string> works_;      ///< those values in order of occurrence
   Keys first_;
   std::vector<bool> varies_;
 };

@@ -39,7 +39,7 @@ std::optional<std::size_t>& table_width() {
 }
 
 constexpr std::size_t kGap = 2;         // between columns
-constexpr std::size_t kNarrowest = 24;  // of a column of words
+constexpr std::size_t kNarrowest = 24;  // minimum width of a column of words
 
 /// `text` in lines of at most `columns`, broken at spaces; a longer word has a line of its own.
 std::vector<std::string> wrapped(const std::string& text, std::size_t columns) {
@@ -58,16 +58,16 @@ std::size_t longest_word(const std::string& text) {
   return longest;
 }
 
-/// How wide the columns of a table are, and its text.
+/// Column widths of a table, and its text.
 class Layout {
  public:
-  /// `keys`: columns that begin each block; 0: those that tell the rows apart, if they leave half of the line.
+  /// `keys`: columns that start each block; 0: those that distinguish rows, if they leave half of the line.
   Layout(const std::vector<std::vector<std::string>>& rows, std::size_t words, std::size_t keys)
       : rows_(rows), words_(words), keys_(std::min(keys, rows.front().size())), widths_(rows.front().size(), 0) {
     for (std::size_t i = 0; i < widths_.size(); ++i) widths_[i] = widest(i, 0);
   }
 
-  /// Narrower columns, as far as that is needed: first the headings are broken, then the words.
+  /// Narrows columns as far as needed: first headings are wrapped, then words.
   void fit(std::size_t columns) {
     for (std::size_t i = 0; i < widths_.size() && all() > columns; ++i)
       widths_[i] = std::max(widest(i, 1), longest_word(rows_.front()[i]));
@@ -84,7 +84,7 @@ class Layout {
     }
   }
 
-  /// Columns that stand beside each other. Each block begins with the columns that tell the rows apart.
+  /// Columns per block. Each block starts with the columns that distinguish rows.
   std::vector<std::vector<std::size_t>> blocks(std::optional<std::size_t> columns) const {
     const std::size_t keys = columns ? key_columns(*columns) : 1;
     std::vector<std::size_t> start;
@@ -155,7 +155,7 @@ class Layout {
     }
     return most;
   }
-  /// Headings stand at the bottom of their lines, cells at the top.
+  /// Headings are aligned at the bottom, cells at the top.
   std::string line_of(const std::vector<std::size_t>& block, const std::vector<std::vector<std::string>>& cells,
                       std::size_t line, std::size_t lines, bool heading) const {
     std::string out;
@@ -175,7 +175,7 @@ class Layout {
   std::vector<std::size_t> widths_;
 };
 
-/// A command that starts a server, which is copied whole: several flags behind a program at the margin.
+/// Whether a line is a launch command, which must be copied whole: a program at the margin with several flags.
 bool is_command(const std::string& line) {
   constexpr int kFlags = 3;
   int flags = 0;

@@ -14,7 +14,7 @@ class Table {
     words_ = columns;
     return *this;
   }
-  /// The first `columns` columns tell the rows apart: they begin each block of a table that is too wide for a line.
+  /// The first `columns` columns distinguish the rows: they start each block of a table that is too wide for a line.
   Table& keys(std::size_t columns) {
     keys_ = columns;
     return *this;
@@ -22,7 +22,7 @@ class Table {
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   std::string text() const;  ///< for a terminal
   std::string csv() const;
-  std::size_t width() const;  ///< characters of a line where nothing limits it
+  std::size_t width() const;  ///< characters per line without a limit
 
  private:
   std::vector<std::vector<std::string>> rows_;
@@ -33,8 +33,8 @@ class Table {
 std::string human_time(double seconds);
 std::string human_bytes(double bytes);
 std::string human_count(double value);  ///< 1.2 k, 8.03 B; whole below 1000: 20
-std::string usd(double value);          ///< dollars and cents: "5.50"; "-" where it is not a number
+std::string usd(double value);          ///< dollars and cents: "5.50"; "-" for NaN
 std::string significant(double value, int digits = 4);
-std::string plain_number(double value, int digits = 4);  ///< without zeros at the end: "64", "51.6"
+std::string plain_number(double value, int digits = 4);  ///< without trailing zeros: "64", "51.6"
 
 }  // namespace roofcast::reports

@@ -5,10 +5,10 @@
 
 namespace roofcast::reports {
 
-/// From now on tables are laid out for so many characters a line; none: as wide as they are. Headings and words are
-/// broken at spaces; columns that still have no room follow below, after the first column again.
+/// Limits tables to this many characters per line from now on; empty: no limit. Headings and words are wrapped; columns
+/// that still do not fit follow in further blocks, after the first column again.
 void set_table_width(std::optional<std::size_t> columns);
-/// `text` with lines that are longer than that broken at spaces, under the column in which their words begin.
+/// `text` with longer lines wrapped at spaces, aligned with the column in which their words start.
 std::string within_width(const std::string& text);
 
 }  // namespace roofcast::reports

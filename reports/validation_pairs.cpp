@@ -22,7 +22,7 @@ constexpr std::array<PairSpec, 4> kPairs{{{"kernels", "kernel time", "us", "late
                                           {"tpot", "TPOT", "ms", "tpot_ms", "predicted_tpot_ms"},
                                           {"value", "value", "as in the table", "value", "predicted_value"}}};
 
-/// The column that splits the rows best for the eye: words, 2 to 9 of them.
+/// The best column for grouping in a chart: words, 2 to 9 of them.
 std::optional<std::size_t> group_column(const CsvTable& t) {
   for (const char* name : {"engine", "gpu", "dtype", "attn_dtype", "kernel", "metric", "model"}) {
     const auto column = t.find(name);

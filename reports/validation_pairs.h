@@ -1,5 +1,5 @@
 #pragma once
-// Measured beside predicted, by group, from the tables that `validate --out` writes.
+// Measured and predicted values by group, from the tables of `validate --out`.
 
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct ValidationPairs {
   double mape = 0, median = 0, within_ten = 0;  ///< percent
 };
 
-/// One entry a predicted column; rows without a positive pair are counted in `skipped`.
+/// One entry per predicted column; rows without a positive pair are counted in `skipped`.
 std::vector<ValidationPairs> validation_pairs(const Result& result);
 
 }  // namespace roofcast::reports

@@ -20,7 +20,7 @@ nlohmann::ordered_json spreads_json(const std::vector<SpreadLine>& lines);
 /// "statistics"
 nlohmann::ordered_json statistics_json(const std::vector<RequestStatistic>& statistics);
 
-/// Predicted over measured, less one; 0 where nothing was measured.
+/// Predicted / measured - 1; 0 without a measurement.
 double error_of(const RequestStatistic& statistic);
 
 }  // namespace roofcast::reports

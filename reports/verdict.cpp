@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 
-/// The columns of at most this rank.
+/// Only columns with at most this rank.
 Table table_of(const VerdictTable& t, int rank) {
   const auto kept = [&](const Row& row) {
     Row out;
@@ -30,7 +30,7 @@ Table table_of(const VerdictTable& t, int rank) {
   return table;
 }
 
-/// All columns, or as many as fit a page of 100.
+/// All columns if `wide`, else as many as fit in 100 characters.
 std::string table_text(const VerdictTable& t, bool wide) {
   constexpr std::size_t kPage = 100;
   const int most = t.ranks.empty() ? 0 : *std::max_element(t.ranks.begin(), t.ranks.end());

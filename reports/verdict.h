@@ -1,6 +1,5 @@
 #pragma once
-// The verdict of a result, in lines and tables. It is made once from the numbers; terminal, page and JSON show the same
-// verdict.
+// The verdict of a result as lines and tables. It is computed once; terminal, page and JSON show the same verdict.
 
 #include <optional>
 #include <string>

@@ -3,7 +3,7 @@
 
 usage: tests/mutants.py [--most N] [--seed S] [--tests FILTER] FILE...
 
-Works on a copy of the tree in build/mutants. A file's changes are held against the test program of its box.
+Works on a copy of the tree in build/mutants. Changes of a file are run against the test program of its folder.
 """
 import argparse
 import random
@@ -30,7 +30,7 @@ STATEMENT = re.compile(r"^\s+(\(void\))?[\w\[\].>()*-]+(\(.*\)| [+-]?= .*);$")
 
 
 def code_of(line):
-    """The line with its strings and comments blanked, so that places stay where they are."""
+    """The line with its strings and comments blanked, so that positions do not change."""
     line = re.sub(r'"(\\.|[^"\\])*"', lambda m: '"' + "_" * (len(m.group()) - 2) + '"', line)
     line = re.sub(r"'(\\.|[^'\\])'", "'_'", line)
     comment = line.find("//")
@@ -69,7 +69,7 @@ def changes_of(line):
 
 
 def run(command, seconds=900):
-    """The exit status; None where it took too long."""
+    """The exit status; None after a timeout."""
     try:
         return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds).returncode
     except subprocess.TimeoutExpired:

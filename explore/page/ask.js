@@ -1,11 +1,11 @@
 "use strict";
-// Who answers: the server that sent the page, or the engine itself as WebAssembly in a worker (docs/wasm.md). No other address is ever asked.
+// Sends requests to the server of the page, or to the engine as WebAssembly in a worker (docs/wasm.md). No other address is contacted.
 window.Ask = (function () {
   const local = document.documentElement.dataset.engine === "wasm";
   class Lost extends Error {}
   const STOPPED = "Stopped.";
 
-  /// One worker, one question at a time; questions wait in order. A worker that dies is started anew.
+  /// One worker with one request at a time; requests wait in order. A worker that dies is restarted.
   class Helper {
     constructor() { this.waiting = new Map(); this.next = 0; }
     start() {
@@ -19,7 +19,7 @@ window.Ask = (function () {
       };
       this.worker.onerror = (event) => this.fail(event.message || "the engine's worker ended");
     }
-    /// Gives up what is under way, and what waits.
+    /// Cancels the current and all waiting requests.
     cancel() { if (this.worker && this.waiting.size) this.fail(STOPPED); }
     fail(why) {
       this.worker.terminate();
@@ -55,13 +55,13 @@ window.Ask = (function () {
 
   return {
     local, Lost,
-    /// Ends the plan or the run that is under way: it is answered with Lost.
+    /// Cancels the current plan or run, which is answered with Lost.
     cancel() { if (local) slow.cancel(); else { stop.abort(); stop = new AbortController(); } },
-    /// Of the keys in an address: {status, data, command}.
+    /// Answer to the keys of an address: {status, data, command}.
     get: (endpoint, search) => (endpoint in first.lists ? Promise.resolve({ status: 200, data: JSON.parse(first.lists[endpoint]) }) : local ? engine(endpoint, Object.fromEntries(new URLSearchParams(search))) : server(endpoint, search)),
-    /// The plan of this document that came with the page, as text; empty where none did.
+    /// The plan of this document that was shipped with the page, as text; empty if there is none.
     came: (document) => (first.plan.document === document ? first.plan.body : ""),
-    /// Of a document: {document, trace, config, bench}.
+    /// Answer to a document: {document, trace, config, bench}.
     post: (endpoint, body) => (local ? engine(endpoint, body) : server(endpoint, "", body)),
   };
 })();

@@ -1,5 +1,5 @@
 "use strict";
-// Every picture of the page: where its numbers come from, how they are drawn, what they say in words.
+// Every picture of the page: its endpoint, its drawing, and its text.
 window.Canvases = (function () {
   const { color, digits, text, percent, tick, still, Plot, Surface } = Look;
 
@@ -26,7 +26,7 @@ window.Canvases = (function () {
     };
   }
 
-  /// Play, pause and a slider over `length` positions; `draw` sees where it stands.
+  /// Play, pause and a slider over `length` positions; `draw` gets the position.
   function player(card, { label, seconds, onmove }) {
     const play = el("button", { type: "button", class: "main" }, "Play");
     const slider = el("input", { type: "range", min: 0, max: 1000, value: 0, "aria-label": label });
@@ -254,7 +254,7 @@ window.Canvases = (function () {
     const names = fits.map((p) => { const now = asked(p) && p.batch > last * 2.5 ? "batch " + p.batch : ""; if (now) last = p.batch; return now; });
     if (here) sets.push({ label: "this batch", color: "c4", solid: true, data: line([here]), pointRadius: 8, pointStyle: "rectRot" });
     if (knee) sets.push({ label: "knee", color: "c1", solid: true, data: line([knee]), pointRadius: 6, pointStyle: "circle" });
-    // At a batch, tokens/s = tokens of a step / its time: where TPOT takes an end of its interval, throughput takes the other.
+    // At a batch, tokens/s = tokens of a step / its time: the low end of one interval is the high end of the other.
     const edge = (key) => fits.map((p) => point(p.tpot_ms, p.output_tokens_per_s * (p.tpot_ms / p[key]), p));
     const range = { label: "90 % of deployments like it", color: "c0", alpha: "2e", showLine: true, pointRadius: 0, pointHitRadius: 0, borderWidth: 0, tension: 0.2, pointStyle: "rect", quiet: true };
     if (fits.some((p) => p.tpot_ms_low < p.tpot_ms_high)) sets.push({ ...range, data: edge("tpot_ms_low"), fill: "+1", pair: true }, { ...range, key: "slow", data: edge("tpot_ms_high"), fill: false, unlisted: true });
@@ -308,7 +308,7 @@ window.Canvases = (function () {
     return {
       guides, sets: [area("weights", "c0", () => data.weight_bytes), area("activations", "c3", () => data.activation_bytes), area("KV cache", "c4", (p) => p.kv_cache_bytes)],
       x: { title: "context of each of the " + data.batch + " sequences, tokens", min: 0 }, y: { title: "memory of one GPU, GB", stacked: true, suggestedMax: (data.capacity_bytes / 1e9) * 1.08 },
-      tooltip: ({ raw, dataset }) => [tick(raw.x) + " tokens a sequence", dataset.label + ": " + text.bytes(dataset.label === "KV cache" ? raw.kv_cache_bytes : raw.y * 1e9)],
+      tooltip: ({ raw, dataset }) => [tick(raw.x) + " tokens per sequence", dataset.label + ": " + text.bytes(dataset.label === "KV cache" ? raw.kv_cache_bytes : raw.y * 1e9)],
     };
   }
 
@@ -349,12 +349,12 @@ window.Canvases = (function () {
     });
     return {
       sets, guides: [{ at: 1, label: "without speculation", color: "alarm", left: true }, { vertical: true, at: data.num_speculative_tokens, label: "k = " + data.num_speculative_tokens, color: "c4" }],
-      x: { title: "drafts a step, k", min: 0, max: data.points.length, step: 1 }, y: { title: "speed-up of decoding", suggestedMax: 1.2 },
+      x: { title: "drafts per step, k", min: 0, max: data.points.length, step: 1 }, y: { title: "speed-up of decoding", suggestedMax: 1.2 },
       tooltip: ({ raw, dataset }) => [dataset.label + ", k = " + raw.num_speculative_tokens, digits(raw.y) + " x", "drafts " + text.ms(raw.draft_ms) + " + verify " + text.ms(raw.verify_ms)],
     };
   }
 
-  /// The chart, and what one draft costs as a share of a step.
+  /// The chart, and the cost of one draft as a fraction of a step.
   function speculating(card, canvas, state) {
     const input = el("input", { type: "number", id: "in-draft_cost", min: 0, max: 1, step: 0.01, placeholder: "its own" });
     input.addEventListener("change", () => state.set("draft_cost", input.value));
@@ -402,7 +402,7 @@ window.Canvases = (function () {
   }
 
   // Money ------------------------------------------------------------------------------------------------------------
-  /// The cheapest, and the one that was chosen.
+  /// The cheapest GPU, and the chosen one.
   const shownCosts = (data) => { const fit = data.rows.filter((r) => r.fits && r.usd_per_million_total_tokens > 0), cheap = fit.slice(0, 24); return cheap.concat(fit.slice(24).filter((r) => r.gpu === data.gpu)); };
   function costs(data) {
     const rows = shownCosts(data);
@@ -413,14 +413,14 @@ window.Canvases = (function () {
     };
   }
 
-  /// As high as there are GPUs.
+  /// Height by the number of GPUs.
   function costing(card, canvas) {
     const draw = plot("bar", costs, "tall")(card, canvas), holder = card.lastChild;
     return (data) => { holder.style.height = Math.max(12, 4 + 1.15 * shownCosts(data).length) + "rem"; draw(data); };
   }
 
   const listOf = (rows, name) => rows.map((r) => r[name]).join(", ");
-  /// What a canvas is: its endpoint, its words, its table ([key, title, how to write it]), how it is drawn.
+  /// A canvas: its endpoint, its text, its table ([key, title, format]), its drawing function.
   const ALL = [
     { section: "One request" },
     {
@@ -480,7 +480,7 @@ window.Canvases = (function () {
     {
       id: "speculation", title: "Speed-up over drafts and acceptance", endpoint: "speculation", keys: ["draft_cost"], make: speculating, lead: "k drafts are verified in one step of the model; drafts that are refused were computed for nothing.",
       say: (d) => [d.assumed ? "Were " + d.method + " switched on: " : d.method + ": ", ...(d.best_num_speculative_tokens ? ["best at k = ", b(String(d.best_num_speculative_tokens)), ", ", b(digits(d.best_speedup) + " x"), " for an acceptance of " + digits(d.acceptance, 2) + "; a draft costs " + digits(d.draft_cost, 2) + " of a step."] : [b("decoding without it is faster"), " at this batch."])],
-      rows: (d) => d.points, columns: [["num_speculative_tokens", "k", String], ["draft_ms", "drafts", text.ms], ["verify_ms", "verify", text.ms], ["tokens_per_step", "tokens a step", digits], ["speedup", "speed-up", digits]],
+      rows: (d) => d.points, columns: [["num_speculative_tokens", "k", String], ["draft_ms", "drafts", text.ms], ["verify_ms", "verify", text.ms], ["tokens_per_step", "tokens per step", digits], ["speedup", "speed-up", digits]],
     },
     {
       id: "rounds", title: "Rounds of speculation", endpoint: "rounds", keys: ["seed"], make: rounds, lead: "Green drafts were accepted; the first refused one is replaced by the model's own token (blue), those after it are thrown away.",

@@ -1,5 +1,5 @@
 "use strict";
-// How numbers are written, and canvases that the page draws by itself. What they show comes from the server; nothing is forecast here.
+// Number formats, and canvases drawn by the page. All data comes from the server; nothing is forecast here.
 window.Look = (function () {
   const { color, tick, still, Plot } = Plots;
 
@@ -23,7 +23,7 @@ window.Look = (function () {
   const text = Object.fromEntries(Object.entries(parts).map(([k, f]) => [k, (v, n) => f(v, n).join(k === "count" ? " " : " ").trim()]));
   const percent = (v) => digits(100 * v) + " %";
 
-  /// A canvas of our own, drawn at the screen's resolution and again whenever its size changes.
+  /// A canvas drawn at the screen's resolution and redrawn whenever its size changes.
   class Surface {
     constructor(box, label, draw) {
       this.canvas = document.createElement("canvas");
@@ -47,7 +47,7 @@ window.Look = (function () {
     }
   }
 
-  /// A map of verdicts: {rows (from the top), columns, x, y, cell(row, column) -> {mood, words} or null}. A sign as well as a colour says each.
+  /// A map of verdicts: {rows (from the top), columns, x, y, cell(row, column) -> {mood, words} or null}. Each verdict has a sign and a colour.
   const MOODS = { meets: ["c2", "✓"], misses: ["c4", "–"], "does not fit": ["c1", "✕"] };
   function grid(card, label) {
     const holder = document.createElement("div");

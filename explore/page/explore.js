@@ -1,12 +1,12 @@
 "use strict";
-// State, controls, and the questions that go to the server. The address of the page holds the state, under the API's own keys.
+// State, controls, and requests to the server. The page's address stores the state with the keys of the API.
 (function () {
   const { digits, parts, text } = Look;
   const { ALL, el } = Canvases;
   const $ = (id) => document.getElementById(id);
   const root = document.documentElement;
 
-  /// 1 2 3 4 6 8 12 16 ...: what a slider steps through. The field beside it takes any number.
+  /// 1 2 3 4 6 8 12 16 ...: the steps of a slider. The field next to it takes any number.
   const steps = (from, to) => { const out = []; for (let p = 1; p <= to; p *= 2) for (const v of [p, p * 1.5]) if (v >= from && v <= to && Number.isInteger(v)) out.push(v); return out; };
   const powers = (to) => { const out = []; for (let p = 1; p <= to; p *= 2) out.push(p); return out; };
   const DEFAULTS = {
@@ -35,7 +35,7 @@
   };
   let moved = 0, later = 0;
 
-  /// Keys that say something beside the defaults of the API; those of a choice that is off are left out.
+  /// Keys that differ from the defaults of the API; those of a disabled option are left out.
   function query(more = []) {
     const out = new URLSearchParams();
     for (const key of Object.keys(DEFAULTS)) {
@@ -72,7 +72,7 @@
     state.watch(key, (value) => { input.value = value; });
     return field(label, input);
   }
-  /// A slider over `list` and a field for any whole number. `empty` is what no value means.
+  /// A slider over `list` and a field for any whole number. `empty`: text for no value.
   function slider(key, label, list, { empty, min = 1, max = 16777216 } = {}) {
     const range = el("input", { type: "range", id: "in-" + key, min: empty ? -1 : 0, max: list.length - 1, step: 1 });
     const number = el("input", { type: "number", id: "at-" + key, "aria-label": label, min, max, placeholder: empty });
@@ -128,9 +128,9 @@
       group("Sizes of your own", slider("layers", "Layers", steps(1, 128), { empty: "its own" }), slider("heads", "Heads", powers(128).filter((v) => v >= 8), { empty: "its own" }), slider("head_dim", "Head dimension", [32, 64, 80, 96, 128, 160, 192, 256], { empty: "its own" }), slider("width", "Width (hidden size)", steps(256, 16384), { empty: "its own", min: 64 }),
         slider("gpu_memory_gb", "Memory of a GPU, GB", [8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 141, 192, 288], { empty: "its own", max: 4096 })),
       group("Speculation", select("speculation", "Method", [{ value: "", label: "none" }].concat(plain(choices.speculation))),
-        when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts a step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
+        when("speculation", choices.speculation, slider("num_speculative_tokens", "Drafts per step, k", [1, 2, 3, 4, 5, 6, 7, 8], { max: 16 })), when("speculation", choices.speculation, fraction("acceptance", "Acceptance")),
         when("speculation", ["draft_model"], select("draft_model", "Draft model", [{ value: "", label: "choose" }].concat(model)))));
-    // A model that hears is told a few words and writes what it hears; 448 positions are what Whisper has for both.
+    // An audio model gets a short prompt and writes a transcript; Whisper has 448 positions for both.
     const fit = (name) => {
       const model = models.find((m) => m.name === name);
       if (model && model.encoder === "sound" && Number(values.prompt_tokens) + Number(values.output_tokens) > 448) { state.set("prompt_tokens", 4); state.set("output_tokens", 192); }
@@ -153,7 +153,7 @@
     const [from, unit] = parts.ms(low), [to, other] = parts.ms(high);
     return "90 %: " + from + (unit === other ? "" : "\u00a0" + unit) + " to " + to + "\u00a0" + other;
   };
-  /// [name, value as the API has it, how to write it, a line below, good or bad]
+  /// [name, value from the API, format, a line below, good or bad]
   function kpis(e) {
     const m = e.memory, at_once = e.batch - (e.waiting || 0);
     return [
@@ -170,7 +170,7 @@
     for (const bytes of [m.weight_bytes, m.activation_bytes, m.kv_cache_bytes]) { const part = el("i"); part.style.width = (100 * bytes) / m.capacity_bytes + "%"; bar.append(part); }
     return bar;
   }
-  /// A deployment to compare with: its figures by name, and what was chosen for it.
+  /// A deployment to compare with: its figures by name, and its settings.
   let pinned = null, shown = null;
   function against(k) {
     if (!pinned || typeof k.value !== "number") return "";
@@ -228,7 +228,7 @@
   }
 
   let running = false, wanted = false, known = "", answered = false;
-  /// One round of questions at a time; what changed meanwhile is asked for when it ends.
+  /// One round of requests at a time; later changes are requested when it ends.
   async function refresh() {
     wanted = true;
     if (running) return;

@@ -1,10 +1,10 @@
 "use strict";
-// The lectures' other pictures: what is within a limit, paged memory, shared prefixes, techniques one after another, integers by channel.
+// More pictures of the lectures: what meets a limit, paged memory, shared prefixes, techniques one after another, integers by channel.
 (function () {
   const { digits, text, percent, Surface } = Look;
   const { ALL, el, plot, box, write } = Canvases;
   const b = (value) => el("b", {}, value);
-  /// A number of the picture's own, beside it.
+  /// An input field next to the picture.
   function field(state, key, label, attributes) {
     const input = el("input", { type: "number", id: "in-" + key, value: state.get(key), ...attributes });
     input.addEventListener("change", () => state.set(key, input.value));
@@ -18,7 +18,7 @@
   }
 
   function limits(card, canvas, state) {
-    card.append(el("div", { class: "tools" }, field(state, "max_tpot_ms", "limit, ms a token", { min: 1, max: 10000 })));
+    card.append(el("div", { class: "tools" }, field(state, "max_tpot_ms", "limit, ms per token", { min: 1, max: 10000 })));
     const grid = Look.grid(card, canvas.title);
     return (d) => grid.show({
       columns: d.batches.map(String), rows: [...d.contexts].reverse().map((c) => (c >= 1024 ? c / 1024 + "k" : String(c))), x: "sequences at a time", y: "tokens each holds",

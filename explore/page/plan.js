@@ -1,5 +1,5 @@
 "use strict";
-// The planner: a load and its objectives in, the cheapest fleet out. The page writes a plan file, asks for its answer and draws it; it forecasts nothing itself.
+// The planner: a load and its objectives in, the cheapest fleet out. The page writes a plan file, requests its answer and draws it; it forecasts nothing itself.
 window.Planner = (function () {
   const { digits, parts, text, Plot } = Look;
   const { el } = Canvases;
@@ -16,7 +16,7 @@ window.Planner = (function () {
     Object.assign(values, Question.from_hash(text));
     for (const key of Object.keys(watchers)) for (const tell of watchers[key]) tell(values[key]);
   }
-  /// A new entry of the history for a new thought; while a slider is dragged the same one, a little later: browsers take few of these a second.
+  /// A new history entry per change; one entry while a slider is dragged, after a delay, because browsers limit their rate.
   let last = 0, later = 0;
   const written = () => location.pathname + location.search + hash();
   function set(key, value) {
@@ -34,7 +34,7 @@ window.Planner = (function () {
   // The plan file ----------------------------------------------------------------------------------------------------------
   const workload = () => Question.workload(values, encoders), others = () => Question.others(values);
   const load_words = (v) => v.model + ", " + (v.load === "users" ? v.users + " users" : v.rate + " requests/s") + ", " + v.prompt + " + " + v.output + " tokens";
-  /// What is asked of the engine; the texts of a dropped model and trace go beside it (`body`).
+  /// The request to the engine; the texts of a dropped model and trace are sent with it (`body`).
   function question_file() { return dropped.plan ? dropped.plan.text : Question.plan_file(values, encoders); }
   /// The same for `roofcast plan`: a dropped model is written out, a dropped trace is named.
   function plan_file() {
@@ -52,7 +52,7 @@ window.Planner = (function () {
     return "model: " + values.model + "\ngpu: " + w.gpu + "\nengine: {name: " + w.engine + ", max_num_seqs: " + w.max_num_seqs + ", max_num_batched_tokens: " + w.max_num_batched_tokens + "}\nprice: " + values.price +
       "\nprecision: {weights: " + w.precision.weights + ", activations: " + w.precision.activations + ", kv_cache: " + w.precision.kv_cache + "}\nparallelism: {tp: " + p.tp + ", pp: " + p.pp + ", attention_dp: " + p.attention_dp + ", ep: " + p.ep + ", replicas: " + w.replicas + "}\n" + scaled + Question.objectives(values);
   }
-  /// The same of a plan that was dropped: what it asks, with the winner in place of the search.
+  /// The same for a dropped plan: its scenario, with the winner instead of the search.
   function dropped_scenario(w) {
     const { search, services, price, growth, ...asked } = answer.plan.question.document, p = w.parallelism, engine = typeof asked.engine === "string" ? { name: asked.engine } : asked.engine;
     return JSON.stringify({ ...asked, gpu: w.gpu, engine: { ...engine, name: w.engine, max_num_seqs: w.max_num_seqs, max_num_batched_tokens: w.max_num_batched_tokens }, precision: w.precision, parallelism: { tp: p.tp, pp: p.pp, attention_dp: p.attention_dp, ep: p.ep, replicas: w.replicas } });
@@ -111,7 +111,7 @@ window.Planner = (function () {
     zone.addEventListener("drop", (e) => { e.preventDefault(); take([...e.dataTransfer.files]); });
     return zone;
   }
-  /// Takes what the file is; else says why not, and leaves all as it was.
+  /// Accepts the file; or says why not, and changes nothing.
   async function take_file(file) {
     if (file.size > 2e6) return file.name + " is longer than 2 MB; give a part of it.";
     const content = await file.text(), name = file.name;
@@ -142,7 +142,7 @@ window.Planner = (function () {
   }
   let forget = () => {};
 
-  /// Loads that are planned together with the one that the fields describe.
+  /// Loads that are planned together with the one in the fields.
   function services_box() {
     const list = el("div", { id: "plan-services" }), add = el("button", { type: "button", id: "plan-add-service" }, "Keep this load, add another");
     add.addEventListener("click", () => set("services", JSON.stringify([...others().map((v) => OF_SERVICE.map((k) => v[k])), OF_SERVICE.map((k) => values[k])])));
@@ -175,7 +175,7 @@ window.Planner = (function () {
     early = { key: JSON.stringify(question), answer: Ask.post("plan", question), began: performance.now() };
     early.answer.catch(() => {});  // said where it is awaited
   }
-  /// A plan that takes longer than this is given up when something changes; a shorter one ends sooner than an engine starts anew.
+  /// A plan that takes longer than this is cancelled on a change; a shorter one ends before an engine would restart.
   const LONG = 1500;
   let began = 0;  // of the plan that is being made; 0: none is
   const long = () => began > 0 && performance.now() - began > LONG;
@@ -227,7 +227,7 @@ window.Planner = (function () {
   const money = (v) => (Number.isFinite(v) ? digits(v) : "no price");
   const signed = (write, v) => (v > 0 ? "+" : v < 0 ? "−" : "±") + write(Math.abs(v));
   const written_or_none = (write, v) => (Number.isFinite(v) ? write(v) : "–");
-  /// `of`: the figure of a winner, NaN where it has none, and `write` its difference from the one that is pinned as A.
+  /// `of`: a figure of a winner, NaN if absent; `write`: its difference from the pinned A.
   function fact(name, value, sub, { id, w, of, write = digits } = {}) {
     const more = pinned && of && pinned.plan.winner !== w ? of(w) - of(pinned.plan.winner) : NaN;
     return el("div", { class: "kpi", ...(id ? { id } : {}) }, el("div", { class: "name" }, name), el("div", { class: "value" }, ...[].concat(value)), el("div", { class: "sub" }, sub || ""), Number.isFinite(more) ? el("div", { class: "sub against" }, "B − A: " + signed(write, more)) : "");
@@ -244,7 +244,7 @@ window.Planner = (function () {
   const format = (p) => (p.weights === p.kv_cache ? p.weights : p.weights + ", cache " + p.kv_cache);
   const layout = (d) => { const p = d.parallelism; return d.replicas + " × tp " + p.tp + (p.pp > 1 ? " pp " + p.pp : "") + (p.attention_dp > 1 ? " adp " + p.attention_dp : "") + (p.ep > 1 ? " ep " + p.ep : ""); };
 
-  /// Of several services: what the verdict says, in its own lines and tables.
+  /// For several services: the lines and tables of the verdict.
   function show_services(plan) {
     const parts = plan.verdict || [], [head, ...lines] = (parts[0] && parts[0].lines) || ["nothing was found"], alarm = /^(no |nothing)/.test(head);
     const table_of = ({ columns, rows }) => el("table", {}, el("thead", {}, el("tr", {}, ...columns.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell))))));
@@ -290,7 +290,7 @@ window.Planner = (function () {
     draw_load();
   }
 
-  /// Columns that are alike in all rows are said below it, so that the others are seen; those that fit a screen first.
+  /// Columns that are equal in all rows move below the table; others are ordered so that the main ones fit on the screen.
   const FIRST = /^(GPU|GPUs|engine|fleet|formats|P|USD\/h|USD\/M out|.+_(p\d+|mean|median))$/;
   let all_columns = false;
   function table(plan) {
@@ -305,8 +305,8 @@ window.Planner = (function () {
     $("plan-notes").replaceChildren(...(shown.notes || []).map((note) => el("p", {}, note)));
   }
 
-  // B beside A -------------------------------------------------------------------------------------------------------------
-  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour ?? NaN, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens ?? NaN, digits], ["probability", (w) => 100 * (w.probability ?? NaN), (v) => digits(v) + " %"], ["output tokens/s a GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
+  // B against A ------------------------------------------------------------------------------------------------------------
+  const COMPARED = [["GPUs", (w) => w.gpus, digits], ["USD/h", (w) => w.usd_per_hour ?? NaN, digits], ["USD per million output tokens", (w) => w.usd_per_million_output_tokens ?? NaN, digits], ["probability", (w) => 100 * (w.probability ?? NaN), (v) => digits(v) + " %"], ["output tokens/s per GPU", (w) => w.output_tokens_per_s_per_gpu, digits], ["output tokens/s a user", (w) => w.output_tokens_per_s_per_user, digits], ["power, kW", (w) => (w.mean_power_watts ?? NaN) / 1000, digits]];
   function compare_box(plan) {
     if (!pinned) return el("p", { class: "soft", id: "plan-compare" }, "Pin this plan as A, change one thing, and see B − A here.");
     const a = pinned.plan.winner, b = plan.winner;
@@ -364,7 +364,7 @@ window.Planner = (function () {
     if (changes.length) plots.tornado.plot.show({ kind: "bar", horizontal: true, legend: false, labels: changes.map((c) => c.ten_percent_more), x: { title: "change of the load that is held, %" }, y: { categories: true }, sets: [{ label: "how sure", color: "c4", grouped: false, order: 0, data: changes.map((c) => [100 * (c.throughput_change - c.throughput_change_error), 100 * (c.throughput_change + c.throughput_change_error)]), changes, maxBarThickness: 6 }, { label: "load held", color: "c0", grouped: false, order: 1, data: changes.map((c) => 100 * c.throughput_change), changes, maxBarThickness: 26 }], tooltip: (item) => { const c = item.dataset.changes[item.dataIndex]; return [digits(100 * c.throughput_change) + " % (± " + digits(100 * c.throughput_change_error, 2) + ")", "cost of a token " + digits(100 * c.cost_change) + " %"]; } });
   }
 
-  /// A load that changes over the day: replicas by hour beside the load, and what three ways to run the fleet cost.
+  /// A load that changes over the day: replicas by hour, the load, and the cost of three ways to run the fleet.
   function day(fleet) {
     plots.day.card.hidden = plots.daycost.card.hidden = !fleet;
     if (!fleet) return;
@@ -378,7 +378,7 @@ window.Planner = (function () {
   }
 
   const tokens = (mean) => String(Math.max(1, Math.round(mean)));
-  /// What takes longer than the plan itself: the memory of the winner, percentiles against the load, a measured run.
+  /// Details that take longer than the plan: the memory of the winner, percentiles against the load, a measured run.
   async function more(plan) {
     const w = plan.winner;
     $("plan-bench").hidden = true;
@@ -406,7 +406,7 @@ window.Planner = (function () {
     if (status !== 200) { box.replaceChildren(el("h3", {}, "The measured run"), el("p", { class: "alarm" }, data.error)); return; }
     box.replaceChildren(el("h3", {}, "The measured run beside the winner's forecast"), ...(data.findings || []).map((line) => el("p", {}, line)), el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "measured and predicted" }, el("table", {}, el("thead", {}, el("tr", {}, ...["metric", "measured", "predicted", "ratio"].map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, ...data.metrics.map((m) => el("tr", {}, el("td", {}, m.metric), el("td", {}, digits(m.measured, 4)), el("td", {}, digits(m.predicted, 4)), el("td", {}, m.ratio ? digits(m.ratio) : "")))))));
   }
-  /// The load that the winner holds, as a share of the one that is asked.
+  /// The load that the winner holds, relative to the requested load.
   const held_share = (plan) => (plan.load_held || (plan.load_held_per_replica || plan.winner.load) * plan.winner.replicas) / plan.winner.load;
   async function against_load(plan, w) {
     const held = held_share(plan), most = Math.max(1.2, 1.15 * held);
@@ -419,7 +419,7 @@ window.Planner = (function () {
       if (i > 2) load_chart(rows, w, held, plan.load_unit);
     }
   }
-  /// What is known of the plan that is shown: nothing yet of a new one.
+  /// Details of the current plan; empty for a new one.
   function draw_load() { if (shown.winner && !plots.load.card.hidden) load_chart(plots.load.rows, shown.winner, held_share(shown), shown.load_unit); }
   function load_chart(rows, w, held, unit) {
     const line = (key, label, color, dash) => ({ label, color, borderDash: dash ? [5, 4] : [], showLine: true, borderWidth: 2, pointRadius: 3, data: rows.map((r) => ({ x: r.load, y: r[key] })) });
@@ -430,7 +430,7 @@ window.Planner = (function () {
       guides: [{ at: Number(values.ttft), label: "TTFT limit", left: true }, { at: Number(values.tpot), label: "TPOT limit", left: true }, { at: w.load, vertical: true, label: "asked", color: "soft" }, { at: held * w.load, vertical: true, label: "holds", color: "good" }], tooltip: (item) => item.dataset.label + ": " + text.ms(item.parsed.y) + " at " + digits(item.parsed.x) + " " + unit + (rows[item.dataIndex].saturated ? " (saturated)" : "") });
   }
 
-  /// Load against GPUs of the winner's layout, each cell simulated; cells of a row are asked from the middle outwards, and what lies beyond a miss misses.
+  /// Load against GPUs of the winner's layout, each cell simulated; cells of a row are requested from the middle outwards, and cells beyond a miss count as misses.
   async function map_of(plan, w) {
     const each = w.gpus / w.replicas, middle = w.replicas, counts = [...new Set([Math.max(1, Math.round(middle / 2)), Math.max(1, middle - 1), middle, middle + 1, middle + 2, 2 * middle])].filter((r) => r * each <= Number(values.max_gpus)).sort((a, b) => b - a);
     const loads = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3].map((s) => +(s * w.load).toPrecision(3)), cells = new Map();
@@ -450,7 +450,7 @@ window.Planner = (function () {
     }
   }
 
-  /// GPUs by month for a load that grows: whole replicas of what the plan says one holds.
+  /// GPUs by month for a load that grows: whole replicas, by the load that one holds in the plan.
   function growth(plan, w) {
     const rate = dropped.plan ? 0 : Number(values.growth) / 100, held = plan.load_held_per_replica, card = plots.growth.card;
     card.hidden = !(rate > 0) || !w || !held;

@@ -1,5 +1,5 @@
 "use strict";
-// What the planner's page asks: the values of its fields, as its address has them, and the plan file that they make. The build reads it too
+// The request of the planner's page: the values of its fields, as in its address, and the resulting plan file. The build uses it too
 // (explore/wasm/first_answers.js).
 (function (root) {
   const DEFAULTS = {
@@ -8,9 +8,9 @@
   };
   const NUMBERS = ["rate", "users", "prompt", "output", "ttft", "tpot", "confidence", "max_gpus", "seqs", "growth"];
   const CHOICES = { load: ["rate", "users"], lengths: ["spread", "fixed"], percentile: ["p50", "p90", "p99"], precision: ["both", "bf16", "fp8"] };
-  /// Whether a link may say this: a number where one is asked, one of few words.
+  /// Whether a link may contain this value: a number, or one of a few words.
   const fits = (key, value) => key in DEFAULTS && (NUMBERS.includes(key) ? value.trim() !== "" && Number(value) >= 0 : !(key in CHOICES) || CHOICES[key].includes(value));
-  /// What tells one service from another; the rest is common to all.
+  /// The keys that differ between services; the others are common.
   const OF_SERVICE = ["model", "load", "rate", "users", "prompt", "output", "lengths", "ttft", "tpot", "percentile"];
 
   function to_hash(v) { const out = new URLSearchParams(); for (const key of Object.keys(DEFAULTS)) if (v[key] !== DEFAULTS[key]) out.set(key, v[key]); const s = out.toString(); return "#plan" + (s ? "?" + s : ""); }
@@ -21,21 +21,21 @@
   }
 
   const number = (v) => String(Number(v));
-  /// `encoders`: what reads the input of each model, "sound", "text" or nothing apart.
+  /// `encoders`: the input encoder of each model: "sound", "text" or none.
   function workload(v, encoders) {
     const law = (mean) => (v.lengths === "fixed" ? number(mean) : "{distribution: lognormal, mean: " + number(mean) + ", cv: 1}");
     const arrivals = v.load === "users" ? "{process: closed_loop, concurrency: " + number(v.users) + "}" : "{process: poisson, rate: " + number(v.rate) + " /s}";
     return "workload:\n  arrivals: " + arrivals + "\n  prompt_tokens: " + law(v.prompt) + "\n  output_tokens: " + law(v.output) + "\n" + (encoders.get(v.model) === "sound" ? "  audio: {length: 30 s}\n" : "") + "  requests: 2000\n";
   }
   const objectives = (v) => "objectives: {ttft_" + v.percentile + ": " + number(v.ttft) + " ms, tpot_" + v.percentile + ": " + number(v.tpot) + " ms}\n";
-  /// The services beside the one that the fields describe: [{model, load, ...}]. A link may hold anything.
+  /// The services other than the one in the fields: [{model, load, ...}]. A link may contain anything.
   function others(v) {
     try { const list = JSON.parse(v.services || "[]"); return Array.isArray(list) ? list.filter(Array.isArray).slice(0, 6).map((row) => Object.fromEntries(OF_SERVICE.map((key, i) => [key, String(row[i] ?? DEFAULTS[key])]))) : []; } catch { return []; }
   }
   const service_name = (v, i) => (v.model.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 30).replace(/-+$/, "") || "service") + "-" + (i + 1);
   const PRECISIONS = { both: "[bf16, {weights: fp8, activations: fp8, kv_cache: fp8}]", bf16: "[bf16]", fp8: "[{weights: fp8, activations: fp8, kv_cache: fp8}]" };
   function tps(v) { const out = []; for (let tp = 1; tp <= Math.min(8, Number(v.max_gpus)); tp *= 2) out.push(tp); return "[" + out.join(", ") + "]"; }
-  /// The plan file; `model` and `load` are its lines where they are not those of the fields.
+  /// The plan file; `model` and `load` override the lines of the fields.
   function plan_file(v, encoders, { model = "model: " + v.model + "\n", load = workload(v, encoders) } = {}) {
     const all = [...others(v), v];
     const asked = all.length === 1 ? model + load + objectives(v) :

@@ -1,6 +1,6 @@
 "use strict";
 // The whole API of the engine (docs/wasm.md):
-//   const roofcast = await loadRoofcast();                       // beside roofcast.js and roofcast.wasm
+//   const roofcast = await loadRoofcast();                       // next to roofcast.js and roofcast.wasm
 //   const { status, body, command } = roofcast.ask("estimate", { model: "llama-3.1-8b", gpu: "h100-sxm", batch: 16 });
 // Endpoints, keys, statuses and bodies are those of the explorer's HTTP API (docs/explorer.md); keys are an object or its JSON text.
 (function (root) {

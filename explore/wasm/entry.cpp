@@ -1,4 +1,4 @@
-// The explorer's API for a browser: one question at a time, as text.
+// The explorer's API in a browser: one request at a time, as text.
 
 #include <string>
 
@@ -15,7 +15,7 @@ roofcast::explore::ApiAnswer& last() {
 
 extern "C" {
 
-/// Asks /api/v1/ENDPOINT with a JSON object of keys. The text is the answer's body and lives until the next question.
+/// Calls /api/v1/ENDPOINT with a JSON object of keys. Returns the body, valid until the next call.
 const char* roofcast_ask(const char* endpoint, const char* keys) {
   last() = roofcast::explore::answer({.method = "POST",
                                       .path = std::string("/api/v1/") + endpoint,
@@ -25,10 +25,10 @@ const char* roofcast_ask(const char* endpoint, const char* keys) {
   return last().body.c_str();
 }
 
-/// Status of the last answer: 200, or what was wrong as the server says it (docs/explorer.md).
+/// Status of the last answer: 200, or the server's error status (docs/explorer.md).
 int roofcast_status() { return last().status; }
 
-/// The command that prints the last answer; empty where there is none.
+/// The command that prints the last answer; empty if there is none.
 const char* roofcast_command() {
   for (const auto& [name, value] : last().headers) {
     if (name == "Roofcast-Command") return value.c_str();

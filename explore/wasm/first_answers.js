@@ -1,11 +1,11 @@
 "use strict";
-// usage: node first_answers.js SITE [STATE]      writes SITE/first.js: what the page asks first, answered by the engine beside it. The page shows
-//                                                these answers while its own engine starts, says so, and asks again (explore/page/plan.js).
+// usage: node first_answers.js SITE [STATE]      writes SITE/first.js: the first answers of the page, computed by its engine. The page shows
+//                                                these answers while its own engine starts, says so, and requests them again (explore/page/plan.js).
 const fs = require("fs"), path = require("path");
 const Question = require("../page/question.js");
 const LISTS = ["models", "gpus", "engines", "choices"];
 
-/// The script for a page that opens with `state`, the part of its address from "#" on. `site` holds the engine.
+/// The script for a page that opens with `state`, the part of its address from "#" on. `site` contains the engine.
 async function first_answers(site, state = "") {
   const roofcast = await require(path.resolve(site, "api.js")).loadRoofcast();
   const ask = (endpoint, keys) => { const { status, body } = roofcast.ask(endpoint, keys); if (status !== 200) throw new Error(endpoint + ": " + body); return body; };

@@ -1,7 +1,7 @@
 "use strict";
 // usage: node one_file.js SITE OUT.html [STATE]       the site as one HTML file that opens from a disk or a mail: page, scripts and the
 //                                                     engine, compressed. STATE is what it opens with, such as "#plan?model=llama-3.1-8b&rate=4".
-//        node one_file.js --engine SITE OUT.html      the engine alone, as the part of a page that `roofcast report` puts into its own
+//        node one_file.js --engine SITE OUT.html      only the engine, for pages of `roofcast report`
 const fs = require("fs"), path = require("path"), crypto = require("crypto"), { spawnSync } = require("child_process");
 const { unpack, LEFT_OUT } = require("./unpack.js"), { first_answers } = require("./first_answers.js");
 const unpacking = String(fs.readFileSync(path.join(__dirname, "unpack.js"))).replace(/\nif \(typeof module[^\n]*\n/, "\n");
@@ -18,7 +18,7 @@ const setup = () => `${unpacking}
 (() => {
   const Plain = Worker, packed = (id) => document.getElementById(id).textContent;
   let url = "";
-  // The scripts of the page ask for worker.js; here it comes from the file itself, and unpacks the engine.
+  // The page loads worker.js; here it comes from the file itself, and unpacks the engine.
   window.Worker = class extends Plain {
     constructor() {
       url = url || URL.createObjectURL(new Blob([unpack(packed("engine-worker"))], { type: "text/javascript" }));
@@ -37,7 +37,7 @@ const page = () => `
   document.body.append(script);
 }
 `;
-/// What unpack.js makes these bytes of.
+/// The input from which unpack.js makes these bytes.
 function characters(bytes) {
   const sevens = [], out = [];
   let held = 0, bits = 0;
@@ -56,7 +56,7 @@ function packed(bytes) {
   if (!bytes.equals(Buffer.from(unpack(out)))) throw new Error("what was packed does not unpack to the same");
   return out;
 }
-/// The charts' library and plot.js, which a page with the engine carries packed: a third of their bytes.
+/// The charts' library and plot.js, packed in a page with the engine: a third of their bytes.
 const charts = () => fs.existsSync(path.join(site, "chart.min.js")) ? `<script type="application/octet-stream" id="engine-plots">${packed(Buffer.concat([read("chart.min.js"), Buffer.from("\n"), read("plot.js")]))}</script>\n` : "";
 const unpack_charts = `
 (() => {

@@ -24,7 +24,7 @@ function unlzma(source, length) {
   const out = new Uint8Array(length);
   let from = 13, range = 0xffffffff, code = 0;
   for (let i = 0; i < 5; ++i) code = ((code << 8) | source[from++]) >>> 0;
-  // Where each kind of bit has its probabilities, all in one array.
+  // Offsets of the probabilities of each kind of bit, all in one array.
   let many = 0;
   const place = (count) => { const at = many; many += count; return at; };
   const MATCH = place(12 << 4), REP = place(12), REP0 = place(12), REP1 = place(12), REP2 = place(12), REP0_LONG = place(12 << 4), SLOT = place(4 << 6), SPECIAL = place(128), ALIGN = place(16);

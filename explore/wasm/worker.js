@@ -1,5 +1,5 @@
 "use strict";
-// The engine in a worker: {id, endpoint, keys} in, {id, status, body, command} out; or {id, lost}, with `ended` where no more can be asked.
+// The engine in a worker: {id, endpoint, keys} in, {id, status, body, command} out; or {id, lost}, with `ended` if the worker is unusable.
 importScripts("roofcast.js", "api.js");
 const ready = loadRoofcast();
 onmessage = async ({ data }) => {

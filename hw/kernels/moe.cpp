@@ -89,7 +89,7 @@ LocalExperts local_part(const MoeShape& shape) {
       .hidden = shape.hidden,
       .inter = std::ceil(shape.inter / shape.tp),
       .gates = shape.gated ? 2.0 : 1.0,
-      .fixed = held,
+      .held = held,
       .choices = comes_by_expert(shape) ? load.assignments : held * shape.top_k,
       .experts = std::max(1.0, std::floor(std::max(shape.slots, shape.experts + shape.routing.redundant) / shape.ep)),
       .weight_element = shape.weight_scales.group_size > 0.0 ? bytes_per_element(shape.weights, shape.weight_scales)
@@ -157,14 +157,14 @@ TileChoice tiles_allowed(const MoeShape& shape, const LocalExperts& part, const 
       rows = power_of_two_at_least(t.fill * part.choices / (comes_by_expert(shape) ? local : shape.experts));
       break;
     case TileRule::kShipped:
-      if (gpu.architecture != Architecture::kAmpere) return later_default(part.fixed);
+      if (gpu.architecture != Architecture::kAmpere) return later_default(part.held);
       if (has_shipped_table(local, part.inter)) return any;
       columns = kDefaultTileColumns;
-      rows = part.fixed <= local ? t.rows_low : 4.0 * t.rows_low;
-      step = part.fixed <= local ? kSmallTileStep : kLargeTileStep;
+      rows = part.held <= local ? t.rows_low : 4.0 * t.rows_low;
+      step = part.held <= local ? kSmallTileStep : kLargeTileStep;
       break;
     case TileRule::kTwoSizes:
-      rows = part.fixed <= local ? t.rows_low : t.rows_high;
+      rows = part.held <= local ? t.rows_low : t.rows_high;
       break;
   }
   const std::size_t index = tile_index(std::clamp(rows, t.rows_low, t.rows_high));
@@ -261,13 +261,13 @@ double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
   if (t.rows == ExpertRows::kPadded) {
     const double padded = part.load.tiles[tile_index(t.rows_high)] * t.rows_high;
     return padded * between + part.load.assignments * part.hidden * (element + 2.0) +
-           part.fixed * part.hidden * (element + 2.0);
+           part.held * part.hidden * (element + 2.0);
   }
   const double all = part.choices, rows = t.rows != ExpertRows::kLocal ? all : part.load.assignments;
   const double zeroed = t.rows == ExpertRows::kZeroed ? std::max(0.0, all - part.load.assignments) : 0.0;
   const double moved = t.gathers ? 0.0 : part.hidden * (2.0 + element);
   return rows * (moved + part.inter * (2.0 * part.gates + element) + 2.0 * part.hidden) +
-         zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * part.fixed * part.hidden;
+         zeroed * 2.0 * (part.inter * part.gates + part.hidden) + 4.0 * part.held * part.hidden;
 }
 
 /// The first GEMM. Gathered rows are read from memory once and, for a token's other experts, from L2 as far as the
@@ -277,7 +277,7 @@ GroupedProduct first_product(const LocalExperts& part, const ExpertTraits& t, co
   const double row = part.hidden * part.activation_element, all = part.load.assignments * row;
   GroupedProduct up{part.gates * part.inter, part.hidden, all};
   if (!t.gathers) return up;
-  const double once = std::min(part.fixed * row, all);
+  const double once = std::min(part.held * row, all);
   const double missed = 1.0 - std::min(1.0, kL2Usable * gpu.l2_cache.base() / once);
   up.a_bytes = once + (all - once) * missed;
   up.stall = p.gather_loss * missed;

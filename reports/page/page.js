@@ -1,5 +1,5 @@
 "use strict";
-// Draws the charts of the report page with Chart.js in place of their SVG. No arithmetic but that of drawing.
+// Draws the charts of the report page with Chart.js instead of SVG. Only arithmetic for drawing.
 (function () {
   const { tick, Plot } = Plots;
   const root = document.documentElement;
@@ -37,7 +37,7 @@
     return sets.map((set) => { const kind = (set.quiet ? "band " : "") + set.label, nth = seen.get(kind) || 0; seen.set(kind, nth + 1); return { ...set, key: kind + " " + nth }; });
   }
 
-  /// The range that was found for the data holds as long as the scale is the one it was found for.
+  /// The range of the data is valid only for the scale it was computed for.
   const axis_of = ({ title, log, categories, low, high, from, to }, stacked) =>
     log ? { title, log, min: low ?? from, max: high ?? to, stacked } : { title, categories, min: low, max: high, suggestedMin: from, suggestedMax: to, stacked };
 
@@ -55,7 +55,7 @@
     });
   }
 
-  /// A log axis is offered for positive values that do not stand on one another.
+  /// A log axis is offered for positive values that are not stacked.
   function can_be_log(spec, name) {
     const along = name === (spec.horizontal ? "x" : "y");  // the axis of values
     if (along && spec.stacked) return false;
@@ -63,7 +63,7 @@
     return values.length > 0 && values.every((v) => v > 0);
   }
 
-  /// One list for each key that the lines hold. A combination that was not run falls back to the most similar one.
+  /// One list per constant key of the lines. A combination that was not run falls back to the most similar one.
   function choosers(figure, one, tools) {
     const { spec } = one, views = [spec, ...spec.views], lists = [];
     for (const view of spec.views) for (const name of ["x", "y"]) view[name].log = spec[name].log;

@@ -1,5 +1,5 @@
 "use strict";
-// Charts by Chart.js, on the report page and in the explorer: axes, lines across the plot, names beside points.
+// Charts by Chart.js, on the report page and in the explorer: axes, reference lines, names next to points.
 window.Plots = (function () {
   const root = document.documentElement;
   const color = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
@@ -12,7 +12,7 @@ window.Plots = (function () {
     }
     return String(+value.toPrecision(4));
   };
-  /// On a log axis the powers of ten, and 2 and 5 where there is room.
+  /// Ticks of a log axis: powers of ten, and 2 and 5 where there is room.
   function logTick(value) {
     const mantissa = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
     const shown = this.max / this.min > 500 ? [1] : [1, 2, 5];
@@ -71,7 +71,7 @@ window.Plots = (function () {
         ctx.textAlign = "left"; ctx.lineWidth = 3; ctx.setLineDash([]); ctx.strokeStyle = ground; ctx.strokeText(g.label, x, y); ctx.fillText(g.label, x, y);
         chart.written.guides.push([g.label, x, y, ctx.fillStyle]);
       }
-      // Names beside the points that ask for one, where they hide no point and no other name. Above first: the lines of frontiers fall to the right.
+      // Names next to points, where they cover no point and no other name. Above first, because lines of frontiers fall to the right.
       ctx.fillStyle = color("ink"); ctx.strokeStyle = ground; ctx.textAlign = "left"; ctx.font = "11px system-ui, sans-serif"; ctx.lineWidth = 3; ctx.setLineDash([]);
       chart.data.datasets.forEach((set, i) => {
         if (!set.names || !chart.isDatasetVisible(i)) return;
@@ -95,7 +95,7 @@ window.Plots = (function () {
   };
   const ROW = 15;
   const meets = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
-  /// The points that are drawn, as boxes; of large sets too many to keep free.
+  /// Boxes of the drawn points; large sets are ignored, because labels could not avoid them.
   function obstacles(chart) {
     const out = [];
     chart.data.datasets.forEach((set, i) => {
@@ -109,7 +109,7 @@ window.Plots = (function () {
   /// Room above the plot for the names of vertical lines: one row, or two where two names are near.
   const rows_above = (guides) => Math.min(4, (guides || []).filter((g) => g.vertical && g.label).length);
 
-  /// The stretch that is being chosen with the mouse: {x, y, w, h} in pixels of the canvas.
+  /// The range being selected with the mouse: {x, y, w, h} in pixels of the canvas.
   const stretch = {
     id: "stretch",
     afterDraw(chart) {
@@ -124,7 +124,7 @@ window.Plots = (function () {
   const HOW = "Drag to zoom, click a point to pin what it says; arrow keys move the pin, + and - zoom, 0 shows all.";
 
   /// One Chart.js chart that keeps its points when they move. A spec is {kind, x, y, sets, guides, horizontal, reverse, tooltip, ...}.
-  /// A set of points has Chart.js's keys and `color`, `alpha` (of its filling), `colors`, `names` (beside the points), `quiet` (no tooltip),
+  /// A set of points has Chart.js's keys and `color`, `alpha` (of its filling), `colors`, `names` (next to the points), `quiet` (no tooltip),
   /// `pair` (shown and hidden with the next set) and `unlisted` (not in the legend).
   class Plot {
     constructor(box, label) {
@@ -151,7 +151,7 @@ window.Plots = (function () {
     }
 
     // Zoom and pin -----------------------------------------------------------------------------------------------------------
-    /// Drags of the mouse choose a stretch; a finger's scroll the page.
+    /// Mouse drags select a range; touch drags scroll the page.
     listen() {
       let from = null;
       const at = (e) => { const r = this.canvas.getBoundingClientRect(); return { x: e.clientX - r.left, y: e.clientY - r.top }; };
@@ -175,7 +175,7 @@ window.Plots = (function () {
       this.canvas.addEventListener("dblclick", () => this.zoom({}));
       this.canvas.addEventListener("keydown", (e) => this.key(e));
     }
-    /// Along an axis that was hardly moved along, and along one of names, all of it.
+    /// An axis with little movement, or with names, is selected completely.
     stretch_of(from, to) {
       const { chartArea: a, scales } = this.chart, out = { x: a.left, y: a.top, w: a.right - a.left, h: a.bottom - a.top };
       const put = (name, low, high, start, length) => {
@@ -193,13 +193,13 @@ window.Plots = (function () {
       if (s.h < a.bottom - a.top - 0.5) out.y = [scales.y.getValueForPixel(s.y + s.h), scales.y.getValueForPixel(s.y)];
       return out;
     }
-    /// To a range of x, of y or of both: {x: [from, to]}; {} shows all.
+    /// Zooms to a range of x, y or both: {x: [from, to]}; {} shows all.
     zoom(range) {
       if (!this.chart) return;
       this.range = Object.fromEntries(Object.entries(range).map(([name, [u, v]]) => [name, u < v ? [u, v] : [v, u]]).filter(([, [u, v]]) => Number.isFinite(u) && Number.isFinite(v) && u < v));
       this.show(this.spec);
     }
-    /// By `by` about the middle, on every axis of numbers.
+    /// Zooms by `by` around the middle, on every numeric axis.
     zoom_about(by) {
       const { chartArea: a } = this.chart, w = (a.right - a.left) * by, h = (a.bottom - a.top) * by, out = {};
       const middle = { x: (a.left + a.right) / 2, y: (a.top + a.bottom) / 2 };

@@ -1,4 +1,4 @@
-// Buffers that live while a step runs.
+// Activation buffers of a running step.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kHalf = 2.0;  // bytes of a 16-bit value
 
-/// The widest of what a layer's blocks hold, without the routed experts where these are kept apart.
+/// The largest buffers of a layer's blocks, without the routed experts if these keep their own.
 double widest_block_bytes(const ModelSpec& model, const Sharding& s, double tokens, bool kept_experts) {
   double widest = 0;
   for (const LayerKind& kind : model.layers) {
@@ -28,7 +28,7 @@ Bytes activation_bytes(const ModelSpec& model, const Precision& precision, const
                        double logit_rows, bool kept_experts) {
   double kept = 0;
   if (kept_experts) {
-    // Both products' operands are kept apart, a copy for each choice, where they are narrower than 16 bit.
+    // Operands narrower than 16 bit are separate copies, one per chosen expert, for both products.
     const double bits = element_bits(activations_for(WeightRole::kExpert, precision));
     for (const LayerKind& kind : model.layers) {
       const FeedForwardBuffers block = model_of(kind.feed_forward)->buffers(model.hidden, sharding, tokens);

@@ -16,9 +16,10 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBytes = 2.0;  ///< of a weight: adapters are trained and kept in 16 bit
+constexpr double kBytes = 2.0;  ///< per weight: adapters are trained and stored in 16 bit
 
-/// Parts of a merged product with an A of their own (vllm/lora/layers/column_parallel_linear.py, the merged layers).
+/// Parts of a merged product that each have their own A (vllm/lora/layers/column_parallel_linear.py, the merged
+/// layers).
 double slices_of(const LayerKind& kind, const std::string& name) {
   if (name == "qkv_proj") return 3.0;
   const auto* experts = std::get_if<ExpertFeedForward>(&kind.feed_forward);
@@ -28,7 +29,7 @@ double slices_of(const LayerKind& kind, const std::string& name) {
 
 bool of_experts(const WeightMatrix& m) { return m.role == WeightRole::kExpert; }
 
-/// Engines have adapters beside the dense products that every token passes, and an A and a B for each routed expert
+/// Adapters exist for the dense products that every token passes, and as one A and B per routed expert
 /// (vllm/lora/layers/fused_moe.py).
 bool adaptable(const WeightMatrix& m) {
   return of_experts(m) || (m.projection && (m.role == WeightRole::kMixer || m.role == WeightRole::kFeedForward));
@@ -89,7 +90,7 @@ AdapterSpec parse_adapters(ConfigReader in, const ModelSpec& model) {
     in.fail("slot_rank", fmt::format("a slot of rank {} has no room for an adapter of rank {}", a.slot_rank, a.rank));
   a.in_host = static_cast<int>(in.integer("host", a.count, {1, kMost}));
   if (a.in_host < std::min(a.slots, a.count))
-    in.fail("host", fmt::format("engines keep the adapters of all {} slots in host memory, too; 'host' is {}",
+    in.fail("host", fmt::format("engines keep the adapters of all {} slots in host memory as well; 'host' is {}",
                                 std::min(a.slots, a.count), a.in_host));
   a.disk = in.bandwidth("disk_bandwidth", a.disk);
   if (auto popularity = in.optional_child("popularity")) read_popularity(std::move(*popularity), a);
@@ -131,8 +132,8 @@ double AdapterHits::named(double sequences) const {
 
 namespace {
 
-/// Of T tokens of D adapters over E experts, k of them each, a GPU with C of the experts sees T k / ep rows, and an
-/// adapter's tokens ask for C (1 - (1 - k / E)^(T / D)) of its experts.
+/// T tokens of D adapters choose k of E experts each. A GPU with C experts gets T k / ep rows, and the tokens of one
+/// adapter use C (1 - (1 - k / E)^(T / D)) of its experts.
 AdapterShape expert_rows(const OperatorContext& context, const LayerKind& kind, const WeightMatrix& m, double tokens,
                          double adapters) {
   const FeedForwardFacts facts = facts_of(kind.feed_forward);

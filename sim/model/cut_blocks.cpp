@@ -18,8 +18,8 @@ std::string part_of(const WeightMatrix& matrix) {
 
 }  // namespace
 
-/// By the products that are split by rows: gate and up before them are split by columns to the same width. Queries,
-/// keys and values, which are merged columns too, may end within a block (vllm/model_executor/layers/linear.py,
+/// Checks the products that are split by rows; gate and up before them are split by columns to the same width. Merged
+/// columns of q, k and v may end within a block (vllm/model_executor/layers/linear.py,
 /// _maybe_allow_fp8_block_shape_mismatch, since December 2025).
 std::vector<CutBlocks> cut_blocks(const ModelSpec& model, const Precision& p, const Sharding& s) {
   constexpr Dtype kFormat = Dtype::kFp8Block;

@@ -1,5 +1,5 @@
 #pragma once
-// What tensor parallelism cuts within the blocks of block fp8.
+// Scale blocks of block fp8 that tensor parallelism splits.
 
 #include <string>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace roofcast {
 
-/// A product in block fp8, whose 128 x 128 weights have one scale, of which a GPU's share is not whole blocks.
+/// A product in block fp8 (one scale per 128 x 128 weights) whose share per GPU is not a whole number of blocks.
 struct CutBlocks {
-  std::string part;             ///< of the model: "the experts", "the feed-forward" ...
-  bool experts = false;         ///< routed ones
-  double whole = 0, share = 0;  ///< width, and what a GPU has of it
+  std::string part;             ///< part of the model: "the experts", "the feed-forward" ...
+  bool experts = false;         ///< routed experts
+  double whole = 0, share = 0;  ///< width of the matrix, and of the share of one GPU
 };
-/// Those of each kind of layer. What no GPUs share is not among them: an engine reads it as it was stored.
+/// One entry per kind of layer with split blocks. Parts that are not sharded are not listed.
 std::vector<CutBlocks> cut_blocks(const ModelSpec& model, const Precision& precision, const Sharding& sharding);
 
 }  // namespace roofcast

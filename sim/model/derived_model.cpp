@@ -12,7 +12,7 @@
 namespace roofcast {
 namespace {
 
-/// A size by our name and by the names it has in configs.
+/// A size: its key in `prune`, and its names in configs.
 struct Size {
   std::string_view name;
   std::vector<std::string_view> keys;
@@ -38,7 +38,7 @@ std::string_view key_in(const ConfigNode& base, const Size& size) {
   return {};
 }
 
-/// Heads keep their width when their number or the hidden size shrinks.
+/// Heads keep their width if their number or the hidden size shrinks.
 ConfigTree with_head_dim(const ConfigTree& base, const std::string& origin) {
   if (base->find("head_dim") != nullptr) return base;
   ConfigReader in(base);

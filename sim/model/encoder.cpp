@@ -11,11 +11,10 @@ namespace {
 
 constexpr double kHalf = 2.0;  // bytes of a 16-bit value
 
-using Grid = TileGrid;  // of tokens, too
+using Grid = TileGrid;  // of tiles, patches or tokens
 
-/// transformers/models/qwen2_vl/image_processing_qwen2_vl.py, smart_resize: sides to multiples of a token's; of too
-/// large a picture both are divided, of too small a one multiplied by what makes the area right, and rounded so that it
-/// stays so.
+/// transformers/models/qwen2_vl/image_processing_qwen2_vl.py, smart_resize: rounds both sides to multiples of a token's
+/// side. Images that are too large or too small are scaled to the limiting area, rounding so that the limit holds.
 Grid native_grid(const EncoderSpec& e, double width, double height, double least, double most) {
   const double side = e.patch * e.merge;
   const auto sides = [&](double factor, double (*round)(double)) {
@@ -28,8 +27,8 @@ Grid native_grid(const EncoderSpec& e, double width, double height, double least
   return plain;
 }
 
-/// image_processing_kimi_vl.py, rescale: whole patches count, not the edge beside them; padding fills the last tokens.
-/// Kimi-K2.5 keeps sides below `longest` too (media_utils.py of moonshotai/Kimi-K2.5, navit_resize_image).
+/// image_processing_kimi_vl.py, rescale: only whole patches count; padding fills the last tokens. Kimi-K2.5 also limits
+/// both sides to `longest` (media_utils.py of moonshotai/Kimi-K2.5, navit_resize_image).
 Grid padded_grid(const EncoderSpec& e, double width, double height) {
   const double patches = std::max(1.0, std::floor(width / e.patch)) * std::max(1.0, std::floor(height / e.patch));
   const double of_side = e.longest > 0 ? e.longest / std::max(width, height) : 1.0, side = e.patch * e.merge;
@@ -44,16 +43,16 @@ Grid cut_grid(const EncoderSpec& e, double width, double height) {
   return {std::ceil(std::floor(width / ratio) / side), std::ceil(std::floor(height / ratio) / side)};
 }
 
-/// transformers/models/gemma4/image_processing_gemma4.py: both sides by one factor, then down to multiples of a
-/// token's.
+/// transformers/models/gemma4/image_processing_gemma4.py: scales both sides by one factor, then rounds down to
+/// multiples of a token's side.
 Grid filled_grid(const EncoderSpec& e, double width, double height) {
   const double side = e.patch * e.merge, factor = std::sqrt(e.most * side * side / (width * height));
   const double columns = std::floor(width * factor / side), rows = std::floor(height * factor / side);
   return {std::clamp(columns, 1.0, e.most), std::clamp(rows, 1.0, e.most)};
 }
 
-/// transformers/models/llama4/image_processing_llama4_fast.py, find_supported_resolutions and get_best_fit: of all
-/// grids the one that enlarges the picture least, else the one that shrinks it least; of equal ones the smallest.
+/// transformers/models/llama4/image_processing_llama4_fast.py, find_supported_resolutions and get_best_fit: the grid
+/// that enlarges the image least, else the one that shrinks it least; ties go to the smallest grid.
 Grid tile_grid(const EncoderSpec& e, double width, double height) {
   Grid best{1, 1};
   double best_scale = 0;
@@ -69,8 +68,8 @@ Grid tile_grid(const EncoderSpec& e, double width, double height) {
   return best;
 }
 
-/// huggingface.co/OpenGVLab/InternVL3-8B, README.md, find_closest_aspect_ratio: of equal ones the grid with more tiles,
-/// if the picture covers more than half of them.
+/// huggingface.co/OpenGVLab/InternVL3-8B, README.md, find_closest_aspect_ratio: ties go to the grid with more tiles if
+/// the image covers more than half of them.
 Grid matched_grid(const EncoderSpec& e, double width, double height) {
   std::vector<Grid> grids;
   for (double tiles = 1; tiles <= e.most_tiles; ++tiles) {
@@ -88,8 +87,8 @@ Grid matched_grid(const EncoderSpec& e, double width, double height) {
   return best;
 }
 
-/// transformers/models/idefics3/image_processing_idefics3.py: the longer side to `longest`, the other by the same
-/// factor to an even number, then both up to whole squares.
+/// transformers/models/idefics3/image_processing_idefics3.py: scales the longer side to `longest` and the other by the
+/// same factor to an even number, then rounds both up to whole tiles.
 Grid split_grid(const EncoderSpec& e, double width, double height) {
   const double ratio = std::max(width, height) / std::min(width, height), square = e.image_size;
   const double shorter = std::floor(e.longest / ratio), even = std::max(1.0, shorter + std::fmod(shorter, 2.0));
@@ -98,8 +97,8 @@ Grid split_grid(const EncoderSpec& e, double width, double height) {
   return width >= height ? Grid{longer, across} : Grid{across, longer};
 }
 
-/// transformers/image_processing_utils.py, select_best_resolution: the grid that keeps most pixels of the picture, of
-/// such the one with the least padding.
+/// transformers/image_processing_utils.py, select_best_resolution: the grid that keeps most pixels of the image, then
+/// the one with the least padding.
 Grid fitting_grid(const EncoderSpec& e, double width, double height) {
   Grid best;
   double most = -1, least_padding = INFINITY;
@@ -113,8 +112,8 @@ Grid fitting_grid(const EncoderSpec& e, double width, double height) {
   return best;
 }
 
-/// Tokens of a picture in `grid` without its padding (processing_llava_next.py, _get_unpadded_features): rows and
-/// columns of patches. More than `most_tiles` squares of them are scaled down (processing_llava_onevision.py).
+/// Tokens of an image in `grid` without padding (processing_llava_next.py, _get_unpadded_features): rows and columns of
+/// patches. More than `most_tiles` tiles are scaled down (processing_llava_onevision.py).
 Grid unpadded_tokens(const EncoderSpec& e, const Grid& grid, double width, double height) {
   const double side = std::floor(e.image_size / e.patch);
   Grid tokens{side * grid.columns, side * grid.rows};
@@ -128,7 +127,7 @@ Grid unpadded_tokens(const EncoderSpec& e, const Grid& grid, double width, doubl
   return over > 1.1 ? Grid{std::floor(tokens.columns / over), std::floor(tokens.rows / over)} : tokens;
 }
 
-/// Squares of image_size; where there are several, the whole picture comes as one more.
+/// Tiles of image_size; several tiles come with a thumbnail.
 EncoderWork squares_work(const EncoderSpec& e, double items, double width, double height) {
   const double side = std::floor(e.image_size / e.patch), each = std::floor(std::pow(side / e.merge, 2));
   const auto work = [&](double squares, double tokens) {
@@ -140,14 +139,14 @@ EncoderWork squares_work(const EncoderSpec& e, double items, double width, doubl
     return work(squares, squares * each);
   }
   if (e.rule == EncoderSpec::Rule::kSplit) {
-    // processing_idefics3.py: a mark and the place before each square, a line's end after each row; the whole picture
-    // between two marks, behind its name
+    // processing_idefics3.py: a delimiter and the position before each tile, a newline after each row; the thumbnail
+    // has a delimiter on both sides, after its name
     const Grid grid = split_grid(e, width, height);
     if (grid.tiles() <= 1) return work(1, each + 3);
     return work(grid.tiles() + 1, grid.tiles() * (each + 2) + grid.rows + each + 3);
   }
   const Grid grid = fitting_grid(e, width, height), tokens = unpadded_tokens(e, grid, width, height);
-  return work(grid.tiles() + 1, each + tokens.tiles() + tokens.rows);  // a line's end after each row
+  return work(grid.tiles() + 1, each + tokens.tiles() + tokens.rows);  // a newline after each row
 }
 
 }  // namespace
@@ -176,7 +175,7 @@ EncoderWork picture_work(const EncoderSpec& e, double items, double width, doubl
       const Grid grid = tile_grid(e, width, height);
       const double tiles = grid.tiles() + (grid.tiles() > 1 ? 1 : 0), side = e.image_size / e.patch;
       const double each = side * side / cells;
-      // processing_llama4.py, _prompt_split_image: a separator after each tile, where there are several
+      // processing_llama4.py, _prompt_split_image: a separator after each of several tiles
       return {items, tiles, side * side + 1, tiles * each,
               tiles * each + (grid.tiles() > 1 ? grid.tiles() : 0) + e.around};
     }
@@ -213,8 +212,8 @@ EncoderWork sound_work(const EncoderSpec& e, double items, Seconds length) {
 
 namespace {
 
-/// The cost of an attention kernel depends on its visible pairs. Causal chunks of n queries behind c cached tokens have
-/// n c + n (n + 1) / 2 of them: as many as n tokens that all see each other, n n, where c is (n - 1) / 2.
+/// The cost of an attention kernel depends on the number of visible pairs. Causal chunks of n queries after c cached
+/// tokens have n c + n (n + 1) / 2 pairs; c = (n - 1) / 2 gives the n n pairs of bidirectional attention.
 PrefillWork full_attention(double sequences, double patches, double heads, double head_dim) {
   return {{.batch = sequences, .query_len = patches, .context_before = (patches - 1) / 2},
           {.heads = heads, .kv_heads = heads, .head_dim = head_dim, .value_dim = head_dim}};

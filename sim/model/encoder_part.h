@@ -1,5 +1,5 @@
 #pragma once
-// A vision_config or audio_config, under its families' names.
+// Reads a vision_config or audio_config under the key names of each family.
 
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace roofcast {
 class EncoderPart {
  public:
   explicit EncoderPart(ConfigReader in) : in_(std::move(in)) {}
-  /// The first of `names` that is there; of a list (height and width, say) its first item.
+  /// The first of `names` that is present; of a list (such as height and width) its first item.
   double number(Names names, double otherwise) {
     for (std::string_view name : names) {
       if (!in_.has(name)) continue;
@@ -22,7 +22,7 @@ class EncoderPart {
     }
     return otherwise;
   }
-  /// `key` of the map `part`.
+  /// Key `key` of the map `part`.
   double number_of(std::string_view part, std::string_view key, double otherwise) {
     const ConfigTree map = in_.tree(part);
     if (!map || map->kind != ConfigNode::Kind::kMap) return otherwise;
@@ -44,8 +44,8 @@ class EncoderPart {
   ConfigReader in_;
 };
 
-/// What is known of `vision_config`, whose widths `e` has; else what is not, as the end of a sentence that begins with
-/// the model's name. `outer`: the map that holds it.
+/// Reads `vision_config` into `e`, whose widths are already set. `outer` is the map that contains it. Returns an empty
+/// string, or what is not supported as the end of a sentence that starts with the model's name.
 std::string read_pictures(EncoderPart& in, ConfigReader& outer, EncoderSpec& e);
 
 }  // namespace roofcast

@@ -16,7 +16,7 @@
 namespace roofcast {
 namespace {
 
-/// What transformers takes of a square and of a patch that a vision_config leaves out (configuration_clip.py,
+/// Defaults of transformers for the image and patch sizes that a vision_config omits (configuration_clip.py,
 /// configuration_siglip.py, configuration_idefics3.py, configuration_smolvlm.py, configuration_pixtral.py).
 struct SquareDefaults {
   std::string_view tower;
@@ -33,7 +33,7 @@ SquareDefaults square_of(const std::string& tower) {
   return found != kSquares.end() ? *found : SquareDefaults{"", 0, 14};
 }
 
-/// Widths under all their names, of the tower `name`.
+/// Reads the widths of the encoder `name` under all of their key names.
 EncoderSpec encoder_widths(EncoderPart& in, const std::string& name) {
   EncoderSpec e;
   e.name = name;
@@ -112,7 +112,7 @@ void read_gemma3n_sounds(EncoderPart& in, EncoderSpec& e) {
 
 /// Of Phi-4-multimodal (transformers/models/phi4_multimodal/configuration_phi4_multimodal.py, whose defaults stand for
 /// what a config leaves out, and modeling_phi4_multimodal.py): a convolution and two more by depth and by point make
-/// 12.5 frames a second; blocks with gates; two products, once for speech and once for speech beside pictures.
+/// 12.5 frames a second; blocks with gates; two products, once for speech and once for speech with images.
 void read_phi4_sounds(EncoderPart& in, EncoderSpec& e) {
   e.rule = EncoderSpec::Rule::kSound;
   e.layers = in.number({"num_blocks", "num_hidden_layers"}, 24);
@@ -123,7 +123,7 @@ void read_phi4_sounds(EncoderPart& in, EncoderSpec& e) {
   e.gated = true;
   const double reduction = in.number({"time_reduction"}, 8), bins = in.number({"input_size"}, 80);
   e.frames_per_second = reduction > 0 ? 100 / reduction : 12.5;
-  e.window_seconds = 500 / e.frames_per_second;  // longer sounds are cut (forward_core: max_seq_len)
+  e.window_seconds = 500 / e.frames_per_second;  // longer audio is split (forward_core: max_seq_len)
   e.whole_windows = false;
   const double channels = 1024, pointwise = in.number({"ext_pw_out_channel"}, 1024);  // nemo_conv_channels
   e.patch_values = std::ceil(bins / 8) * channels;
@@ -157,15 +157,15 @@ std::string read_sounds(EncoderPart& in, EncoderSpec& e) {
     e.projector_width = e.output;
     return "";
   }
-  return fmt::format("hears by '{}', whose tokens per second are not known", e.name);
+  return fmt::format("has the audio encoder '{}', whose tokens per second are not known", e.name);
 }
 
 bool complete(const EncoderSpec& e) { return e.layers >= 1 && e.hidden >= 1 && e.heads >= 1 && e.head_dim >= 1; }
 
-/// Why squares make no tokens, where the rule cuts pictures into them; else empty.
+/// Why the tile size is unknown, if the rule cuts images into tiles; else empty.
 std::string unknown_square(const EncoderSpec& e) {
   using Rule = EncoderSpec::Rule;
-  if (e.patch < 1 || e.merge < 1) return "has a vision_config whose patches have no side";
+  if (e.patch < 1 || e.merge < 1) return "has a vision_config without a patch size";
   const bool cuts = e.rule != Rule::kNative && e.rule != Rule::kPadded && e.rule != Rule::kFilled;
   if (!cuts || e.image_size >= e.patch * e.merge) return "";
   if (e.image_size <= 0) return "has a vision_config without image_size";
@@ -182,13 +182,13 @@ Encoders read_encoders(HfConfig& in, double hidden) {
     EncoderSpec e = encoder_widths(part, "whisper");
     read_whisper(e, part.number({"num_mel_bins"}, 80), part.number({"max_source_positions"}, 1500));
     e.padded = true;
-    e.projectors = 0;  // the decoder attends to what leaves it
+    e.projectors = 0;  // the decoder attends to the encoder's output
     if (!complete(e)) in.fail("encoder_layers", "an encoder without layers, width or heads");
     out.sounds = e;
-    out.no_pictures = "hears, and sees no images";
+    out.no_pictures = "accepts audio but no images";
     return out;
   }
-  out.no_pictures = in.model_type() == "phi4mm" ? "sees by crops of a picture, whose tokens are not known"
+  out.no_pictures = in.model_type() == "phi4mm" ? "encodes crops of an image, whose tokens are not known"
                                                 : "has no image encoder (no vision_config)";
   out.no_sounds = "has no audio encoder (no audio_config)";
   const ConfigTree towers = part_with_towers(in.outer().whole());

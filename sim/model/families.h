@@ -1,5 +1,5 @@
 #pragma once
-// The architectures that are known, one reader each.
+// The known architectures, with one config reader each.
 
 #include <string_view>
 #include <vector>
@@ -10,16 +10,16 @@ namespace roofcast {
 
 struct Family {
   std::string_view name;
-  std::vector<std::string_view> model_types;  ///< of config.json
+  std::vector<std::string_view> model_types;  ///< `model_type` in config.json
   std::string_view help;
   ModelSpec (*read)(HfConfig&);
-  bool attends_to_encoder = false;  ///< its layers attend to what an encoder gave
+  bool attends_to_encoder = false;  ///< its layers cross-attend to an encoder's output
 };
 const std::vector<Family>& families();
 
-/// One mixer and one feed-forward block (or experts) a layer, as `traits` and the config say.
+/// One mixer and one feed-forward block (or experts) per layer, as `traits` and the config say.
 ModelSpec read_decoder(HfConfig& in, const Traits& traits, int window_pattern = 0);
-/// Anything else shaped like a decoder, with an assumption for whatever is not in the config.
+/// Any other decoder-like config, with assumptions for whatever it does not state.
 ModelSpec read_unknown(HfConfig& in);
 
 // families/llama.cpp

@@ -23,8 +23,8 @@ ConfigTree text_part(const ConfigTree& whole) {
   return whole;
 }
 
-/// Sizes that transformers' LlamaConfig, MistralConfig and Qwen2Config have by default: text parts of multimodal
-/// configs (LLaVA) are written without what equals them.
+/// Default sizes of transformers' LlamaConfig, MistralConfig and Qwen2Config. Multimodal configs (LLaVA) omit values of
+/// their text part that equal these.
 struct LibraryDefaults {
   std::string_view model_type;
   std::array<double, 6> sizes;
@@ -36,7 +36,7 @@ constexpr std::array<LibraryDefaults, 3> kLibraryDefaults{{{"llama", {4096, 1100
                                                            {"mistral", {4096, 14336, 32, 32, 8, 32000}},
                                                            {"qwen2", {4096, 22016, 32, 32, 32, 151936}}}};
 
-/// The text part, with defaults where it is nested and says neither width nor depth.
+/// The text part, with defaults if it is nested and states neither width nor depth.
 ConfigTree text_with_defaults(const ConfigTree& whole, std::vector<std::string>& said) {
   const ConfigTree part = text_part(whole);
   const ConfigTree* type = part->find("model_type");
@@ -57,7 +57,7 @@ ConfigTree text_with_defaults(const ConfigTree& whole, std::vector<std::string>&
   return part;
 }
 
-/// Configs of state-spaces/mamba say {d_model, n_layer, ssm_cfg: {layer: Mamba2}} and no model_type.
+/// Configs of state-spaces/mamba have {d_model, n_layer, ssm_cfg: {layer: Mamba2}} and no model_type.
 std::string state_space_type(ConfigReader& in) {
   ConfigReader mixer = in.child("ssm_cfg");
   return mixer.text("layer", "Mamba1") == "Mamba2" ? "mamba2" : "mamba";
@@ -69,7 +69,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTypeOfAr
      {"Grok1ForCausalLM", "grok-1"},
      {"Grok1ModelForCausalLM", "grok-1"}}};
 
-/// Keys that nobody read: those that finish() refuses when all others count as read.
+/// Unread keys, as finish() would report them.
 std::vector<std::string> unread_keys(const ConfigReader& in) {
   std::vector<std::string> keys;
   for (const std::string& key : in.keys()) {
@@ -88,7 +88,7 @@ std::vector<std::string> unread_keys(const ConfigReader& in) {
 
 constexpr std::string_view kLatentKeys =
     "model_type deepseek_v3 with kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim and v_head_dim";
-/// What designers call the parts of a model, and the keys of a config that say it.
+/// Common terms for the parts of a model, and the config keys that express them.
 struct DesignWord {
   std::string_view word, keys;
 };
@@ -107,7 +107,7 @@ constexpr std::array<DesignWord, 12> kDesignWords{{
     {"vocab", "vocab_size"},
 }};
 
-/// Refuses those words with the keys to write instead.
+/// Rejects these terms and names the keys to use instead.
 void refuse_design_words(const ConfigReader& in) {
   const std::vector<std::string> keys = in.keys();
   const auto is_written = [&](const DesignWord& w) {
@@ -121,8 +121,8 @@ void refuse_design_words(const ConfigReader& in) {
                     fmt::format("unknown key '{}' of a model; its config says {}", word->word, word->keys));
 }
 
-/// Keys without those that say nothing of what a forward pass costs: transformers' own (PretrainedConfig,
-/// configuration_utils.py), of tokens, of training, of generation, and of how positions are turned.
+/// Drops keys that do not affect the cost of a forward pass: transformers' own (PretrainedConfig,
+/// configuration_utils.py), and those about tokens, training, generation, and rotary scaling.
 std::vector<std::string> meaningful(std::vector<std::string> keys) {
   static constexpr std::string_view kIrrelevant =
       " _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path add_cross_attention "
@@ -187,7 +187,7 @@ std::string_view HfConfig::key_of(Names names) const {
 }
 
 bool HfConfig::has(Names names) const { return text_.has(key_of(names)); }
-/// A list with one value for each layer stands for that value where all are equal.
+/// A list of equal values per layer stands for that value.
 double HfConfig::factor(Names names, double otherwise) {
   const std::string_view key = key_of(names);
   if (!is_list(names)) return text_.number(key, otherwise, kCount);
@@ -205,7 +205,7 @@ double HfConfig::number(Names names, double otherwise) {
   return value;
 }
 double HfConfig::number(Names names) {
-  if (!has(names)) text_.number(key_of(names), kCount);  // says that it is missing
+  if (!has(names)) text_.number(key_of(names), kCount);  // reports the missing key
   return number(names, 0.0);
 }
 int HfConfig::integer(Names names) { return static_cast<int>(text_.integer(key_of(names), kCount)); }
@@ -245,13 +245,13 @@ void HfConfig::finish(bool ours) {
     return;
   }
   for (std::string_view key : kTextParts) whole_.ignore(key);
-  if (!nested_) {  // one map under two readers: what the outer one takes, the inner one need not
+  if (!nested_) {  // two readers of the same map: keys read by either count
     for (std::string_view key : {"name", "source", "published", "hugging_face", "chat", "quantization_config",
                                  "hf_quant_config", "_name_or_path", "multimodal", "vision_config", "audio_config",
                                  "mm_tokens_per_image", "vision_soft_tokens_per_image", "spatial_merge_size"})
       text_.ignore(key);
   }
-  // Every config has these, though some architectures have no use for them.
+  // Every config has these, even if its architecture ignores them.
   for (std::string_view key : {"num_key_value_heads", "intermediate_size", "head_dim", "attention_bias", "hidden_act",
                                "rope_theta", "rms_norm_eps", "max_window_layers", "qk_norm_type", "mlp_hidden_act"}) {
     text_.ignore(key);
@@ -325,7 +325,7 @@ ExpertFeedForward read_experts(HfConfig& in, const Traits& traits) {
   f.experts = in.number({"n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"});
   f.top_k = in.number({"num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "top_k_experts",
                        "moe_top_k", "experts_per_token"});
-  // Experts are as wide as a dense block where the config has no key of their own, not where it leaves that empty.
+  // Without a key of their own, experts are as wide as a dense block; a null key is an error.
   for (const std::string_view key : {"moe_intermediate_size", "expert_ffn_hidden_size"}) {
     const ConfigTree* width = in.reader().whole()->find(key);
     if (width != nullptr && !in.has({key})) in.fail(key, "is null: the width of an expert must be a number");
@@ -388,7 +388,7 @@ std::vector<double> read_windows(HfConfig& in, int layers, int pattern) {
   std::vector<double> windows(n, 0.0);
   const std::vector<std::string> types = in.texts({"layer_types"});
   if (!types.empty()) {
-    for (const std::string_view key : period) in.reader().ignore(key);  // says the same in short
+    for (const std::string_view key : period) in.reader().ignore(key);  // redundant shorthand
     if (types.size() < n) in.fail("layer_types", fmt::format("names {} layers of {}", types.size(), layers));
     for (std::size_t i = 0; i < n; ++i) {
       if (types[i] == "sliding_attention" || types[i] == "chunked_attention") {

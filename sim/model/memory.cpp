@@ -28,7 +28,7 @@ double embedding_bytes(const ModelSpec& model, const Precision& p, const Shardin
   return table + (model.position_embeddings * model.hidden + factored + model.extra_parameters) * other;
 }
 
-/// Head and final norms, without the table that a tied head shares.
+/// Bytes of head and final norms, without the table that a tied head shares.
 double head_bytes(const ModelSpec& model, const Precision& p, const Sharding& s, bool with_table) {
   const double rows = std::ceil(model.vocabulary / s.tp);
   const double other = bytes_per_weight(WeightRole::kOther, p);
@@ -64,7 +64,7 @@ Bytes weight_bytes(const ModelSpec& model, const Precision& precision, const Sha
   double fullest = 0;
   for (int stage = 0; stage < sharding.pp; ++stage) {
     const std::size_t at = static_cast<std::size_t>(stage);
-    std::vector<double> sets(model.layers.size(), 0.0);  ///< of each kind's weights
+    std::vector<double> sets(model.layers.size(), 0.0);  ///< weight sets per kind of layer
     double bytes = 0;
     for (int i = bounds[at]; i < bounds[at + 1]; ++i) {
       const auto kind = static_cast<std::size_t>(model.order[static_cast<std::size_t>(i)]);
@@ -97,7 +97,7 @@ Bytes CacheLayout::sequence_bytes(double tokens) const {
   return sum;
 }
 
-/// A window that slides over blocks touches one block more than its length fills.
+/// A sliding window touches one block more than its length fills.
 Bytes CacheLayout::paged_bytes(double tokens, double block) const {
   Bytes sum = state_per_sequence;
   for (const CacheGroup& group : groups) {

@@ -1,4 +1,4 @@
-// From a config.json or one of our YAML models to a ModelSpec.
+// Builds a ModelSpec from a config.json or one of our YAML models.
 
 #include <algorithm>
 #include <array>
@@ -31,15 +31,15 @@ const Family* find_family(std::string_view model_type) {
   return nullptr;
 }
 
-/// Other encoders, models of images and sound.
+/// model_types of other encoders, image and audio models.
 constexpr std::array<std::string_view, 11> kOtherModels{
     "albert", "electra", "deberta", "deberta-v2", "nomic_bert", "clip", "siglip", "vit", "wav2vec2", "hubert", "sam"};
 
-/// Layers that attend to pictures alone have no place among those of this reader (Llama 3.2 Vision).
+/// Throws ConfigError for layers that only attend to images (Llama 3.2 Vision), which this reader cannot represent.
 void refuse_picture_layers(HfConfig& in) {
   if (in.is_list({"cross_attention_layers"}) && in.model_type().starts_with("mllama"))
     in.fail("cross_attention_layers",
-            fmt::format("{} of the layers of '{}' attend to pictures alone; such layers are not modelled",
+            fmt::format("{} of the layers of '{}' attend only to images; such layers are not modelled",
                         in.numbers({"cross_attention_layers"}).size(), in.model_type()));
 }
 
@@ -65,7 +65,7 @@ void refuse_other_models(HfConfig& in) {
   }
 }
 
-/// Those of timm's "mobilenetv5_300m_enc" (Gemma 3n), rounded as the name is; 0 without.
+/// The parameters in the name of timm's "mobilenetv5_300m_enc" (Gemma 3n); 0 if there are none.
 double parameters_in_name(const std::string& architecture) {
   for (std::size_t end = architecture.find('m', 1); end != std::string::npos; end = architecture.find('m', end + 1)) {
     std::size_t from = end;
@@ -77,8 +77,8 @@ double parameters_in_name(const std::string& architecture) {
   return 0;
 }
 
-/// A tower that comes with the checkpoint takes memory, though text does not pass it: depth x (4 h^2 + 2 h i),
-/// attention and a feed-forward block a layer; 3 h i with a gate (SiLU; Pixtral).
+/// Parameters of an encoder in the checkpoint, which takes memory even for text: depth x (4 h^2 + 2 h i), attention and
+/// feed-forward per layer; 3 h i with a gate (SiLU; Pixtral).
 double tower_parameters(HfConfig& in, std::string_view config) {
   auto vision = ConfigReader(part_with_towers(in.outer().whole())).optional_child(config);
   if (!vision) return 0.0;
@@ -106,7 +106,7 @@ constexpr std::array<std::string_view, 12> kOtherParts{
     "talker_config", "token2wav_config", "code2wav_config", "embd_layer",  "audio_processor",       "img_processor",
     "vision_lora",   "speech_lora",      "vision_tower",    "audio_tower", "speech_encoder_config", "vit_config"};
 
-/// Phi-4-multimodal's adapters for pictures and speech beside every product of its layers, r (k + n) parameters each,
+/// Phi-4-multimodal's adapters for images and speech for every product of its layers, r (k + n) parameters each,
 /// and its tower for pictures, whose sizes its config leaves to its code: those of
 /// transformers/models/phi4_multimodal/configuration_phi4_multimodal.py (SigLIP), and two products as wide as the
 /// model.
@@ -137,7 +137,7 @@ void add_phi4_parts(HfConfig& in, ModelSpec& model) {
                   adapters / 1e9, tower / 1e9));
 }
 
-/// Says what of the checkpoint is in neither the weights nor the work.
+/// Notes which parts of the checkpoint are included neither in the weights nor in the work.
 void say_parts_left_out(HfConfig& in, ModelSpec& model) {
   const ConfigTree whole = in.outer().whole(), towers = part_with_towers(whole);
   std::vector<std::string> left_out;
@@ -156,7 +156,7 @@ void say_parts_left_out(HfConfig& in, ModelSpec& model) {
         fmt::format("left out, in memory and in work: {}, other parts of the checkpoint", join(left_out, ", ")));
 }
 
-/// A tower takes memory, and what is not known of it is said. `unknown`: why it has no encoder.
+/// Adds an encoder's memory, and notes what is unknown of it. `unknown`: why there is no encoder.
 void add_tower(HfConfig& in, ModelSpec& model, const char* config, const std::optional<EncoderSpec>& encoder,
                const std::string& unknown) {
   const ConfigTree* written = part_with_towers(in.outer().whole())->find(config);
@@ -187,7 +187,7 @@ void check_layers(const ModelSpec& model, const HfConfig& in) {
   }
 }
 
-/// What no reader may let through.
+/// Checks that apply to the models of all readers.
 void check_model(const ModelSpec& model, const HfConfig& in) {
   if (model.hidden < 1) in.fail("hidden_size", "must be at least 1");
   if (model.vocabulary < 1) in.fail("vocab_size", "must be at least 1");
@@ -195,7 +195,7 @@ void check_model(const ModelSpec& model, const HfConfig& in) {
   if (model.encoder) check_layers(*model.encoder, in);
 }
 
-/// Windows that no context can outgrow are none.
+/// Removes windows that no context can exceed.
 ModelSpec without_wide_windows(const ModelSpec& model) {
   ModelSpec out = model;
   out.layers.clear();
@@ -212,8 +212,8 @@ bool any_layer(const ModelSpec& model, bool (*is)(const LayerKind&)) {
   return std::any_of(model.layers.begin(), model.layers.end(), is);
 }
 
-/// Experts and states that a foreign config names in words of its own are most of its model: without them any number
-/// would be wrong.
+/// Throws ConfigError if a foreign config names experts or states by unknown keys: without them any result would be
+/// wrong.
 void refuse_lost_layers(const ModelSpec& model, HfConfig& in) {
   const bool experts = any_layer(model, [](const LayerKind& k) { return facts_of(k.feed_forward).experts > 0; });
   const bool states =

@@ -6,12 +6,12 @@
 namespace roofcast {
 namespace {
 
-/// Statistics of rows and columns, search and sorting of outlier columns, their removal, gathering of inputs and
-/// weights, scaling, the sum.
+/// Kernels: row and column statistics, search and sort of outlier columns, their removal, gather of inputs and weights,
+/// scaling, addition.
 constexpr double kDecompositionLaunches = 10.0;
 
-/// Reads that wait for one another where 512 columns of a row are one warp's, 128 after 128, and the warps of `at_once`
-/// rows take all rows in turn.
+/// Dependent reads of a quantization kernel in which a warp handles 512 columns of a row, 128 at a time, and the warps
+/// of `at_once` rows process all rows in turn.
 double quantization_chain(double rows, double columns, int at_once) {
   return at_once > 0 ? std::ceil(rows / at_once) * std::min(4.0, std::ceil(columns / 128.0)) : 0.0;
 }
@@ -30,7 +30,7 @@ bool same(const CollectiveWork& a, const CollectiveWork& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.gpus == b.gpus && a.library == b.library && a.norms == b.norms &&
          a.stages == b.stages;
 }
-/// Compares what differs within one model and step; everything else follows from it.
+/// Compares only what differs within one model and step.
 bool same(const ExchangeShape& a, const ExchangeShape& b) {
   return a.combine == b.combine && a.tokens == b.tokens && a.hidden == b.hidden && a.top_k == b.top_k &&
          a.experts == b.experts;
@@ -78,8 +78,8 @@ constexpr double kCopyOperations = 2.0 * kIndexOperations;
 ///   LlamaRMSNorm: square 8, mean 4, add and rsqrt of a row 0, to 16 bit 6: 18; by index to fp32 6, mul of a row's
 ///     factor 8, mul of weights 4: 18
 ///   the residual's sum before it: 6; fused with the norm 8 in all; LayerNorm of PyTorch: 4
-///   apply_rotary_pos_emb by index: neg of a half 2, cat 4, mul 4, mul 4, add 6: 20, of queries and keys apart; fused 4
-///   LlamaMLP: silu 4, mul 6: 10; fused 6
+///   apply_rotary_pos_emb by index: neg of a half 2, cat 4, mul 4, mul 4, add 6: 20, for queries and keys separately;
+///   fused 4 LlamaMLP: silu 4, mul 6: 10; fused 6
 struct Kernels {
   double launches = 0, bytes = 0;
 };
@@ -141,7 +141,7 @@ void OperatorList::exchange(Collective kind, const std::string& name, double cou
   if (gpus > 1) add(name, count, CollectiveWork{kind, Bytes(bytes), gpus, !context_.own_all_reduce});
 }
 
-/// LLM.int8() (Dettmers et al. 2022, section 3.2) multiplies the outlier columns apart, in 16 bit. Around the two
+/// LLM.int8() (Dettmers et al. 2022, section 3.2) multiplies the outlier columns separately, in 16 bit. Around the two
 /// products the columns of the input are searched for outliers and gathered (2 k per row), the int8 product leaves as
 /// int32 and is scaled to 16 bit (4 + 4 + 2 n), and the outliers' product is added (2 + 2 n, 2 n of it the product's
 /// own write). It is not one fused kernel: bitsandbytes (MatMul8bitLt.forward) launches about ten more, among them

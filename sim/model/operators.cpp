@@ -1,4 +1,4 @@
-// Operators that depend only on the number of tokens: all of a step but attention and the state scans.
+// Operators that depend only on the number of tokens: everything except attention and state scans.
 
 #include <algorithm>
 
@@ -40,13 +40,13 @@ class TokenPass {
   const OperatorContext& context_;
   const ModelSpec& model_;
   const Sharding& sharding_;
-  double tokens_;        ///< of the fullest rank
+  double tokens_;        ///< on the most loaded rank
   double group_tokens_;  ///< of all attention-DP ranks
-  bool prompts_;         ///< whether some are of prompts
+  bool prompts_;         ///< some of them belong to prompts
   OperatorList list_;
 };
 
-/// Rows of the table are read and written. Each rank holds a share of the vocabulary, and the results are summed.
+/// Reads and writes rows of the embedding table. Each rank holds a share of the vocabulary, and the results are summed.
 void TokenPass::embedding() {
   const double width = model_.embedding_dim + (model_.position_embeddings > 0 ? model_.hidden : 0.0);
   list_.stream("embedding", 1,

@@ -1,7 +1,7 @@
 #pragma once
-// The operators of one engine step on one GPU. What depends on the number of tokens alone (GEMMs,
-// experts, norms, collectives) is apart from what depends on contexts (attention), for a step's
-// prefill chunks and decode tokens share the former.
+// The operators of one engine step on one GPU. Those that depend only on the number of tokens (GEMMs, experts, norms,
+// collectives) are separate from those that depend on the context (attention), because prefill chunks and decode tokens
+// of a step share the former.
 
 #include <string>
 #include <variant>
@@ -24,7 +24,7 @@ namespace roofcast {
 
 struct ElementwiseWork {
   Bytes bytes{};
-  Flops indexing{};  ///< time of finding single values in memory, as operations in fp32; not counted as the model's
+  Flops indexing{};  ///< time for indexed memory access, as fp32 operations; not counted as model FLOPs
   double launches = 1;
   double chain = 0;  ///< as in hw/kernels/elementwise.h
 };
@@ -57,8 +57,8 @@ struct CollectiveWork {
   Collective kind;
   Bytes bytes;
   int gpus;
-  bool library = false;  ///< an all-reduce by NCCL at every size, not by the engine's own kernel
-  bool norms = false;    ///< an all-reduce whose kernel adds the residual and norms, too
+  bool library = false;  ///< all-reduce always by NCCL, not by the engine's kernel
+  bool norms = false;    ///< all-reduce kernel that also adds the residual and normalizes
   int stages = 1;        ///< a send: pipeline stages, each of `gpus`
 };
 
@@ -74,37 +74,37 @@ struct Operator {
   Stage stage = Stage::kOutside;
 };
 
-/// Everything the operators of a step depend on beside the batch.
+/// Everything that the operators of a step depend on besides the batch.
 struct OperatorContext : OperatorSettings {
   const ModelSpec* model = nullptr;
   Precision precision;
   Sharding sharding;
   Routing routing;
   AttentionKernel attention_kernel = AttentionKernel::kFlash;
-  bool exchange_by_mode = true;         ///< an all-to-all by DeepEP: normal where a step has prompts, else low latency
-  bool rotary_in_attention = false;     ///< attention rotates queries and keys itself (TensorRT-LLM)
-  bool attention_writes_nvfp4 = false;  ///< attention writes nvfp4 for an output projection in it
-  Bytes fused_all_reduce{};             ///< messages up to so many bytes are reduced and normed in one kernel
+  bool exchange_by_mode = true;         ///< DeepEP: normal mode if a step has prompts, else low latency
+  bool rotary_in_attention = false;     ///< the attention kernel applies rotary embedding (TensorRT-LLM)
+  bool attention_writes_nvfp4 = false;  ///< attention writes nvfp4 if the output projection reads it
+  Bytes fused_all_reduce{};             ///< messages up to this size use one kernel for all-reduce and norm
   bool sorts_logits = false;            ///< top-p sampling sorts the logits of every row
-  bool flash_mla = false;               ///< FlashMLA's kernels attend to what an indexer chose
-  Dtype indexer_format = Dtype::kFp8;   ///< of an indexer's scores; its keys are cached in fp8 all the same
-  bool staged = false;                  ///< calls are told apart by their stage
-  double decoded_tokens = 0;            ///< prompts and chunks of up to so many tokens run as latent decode (vLLM)
+  bool flash_mla = false;               ///< sparse attention after an indexer uses FlashMLA
+  Dtype indexer_format = Dtype::kFp8;   ///< format of an indexer's scores; its keys are always cached in fp8
+  bool staged = false;                  ///< calls are kept separate by stage
+  double decoded_tokens = 0;            ///< prefill chunks of up to this many tokens run as latent decode (vLLM)
 };
 
-/// Operators that see only tokens: `tokens` rows pass the embedding and the layers of one GPU (of one
-/// attention-DP rank). A pipeline's layers all appear: the pass goes through every stage.
-/// `group_tokens` are those of all attention-DP ranks together, which share the experts; 0: every rank has as many.
-/// `prompts`: some of them are of prompts.
+/// Operators that depend only on the number of tokens: `tokens` rows pass the embedding and all layers on one GPU (of
+/// one attention-DP rank). All layers of a pipeline are included, because the pass goes through every stage.
+/// `group_tokens` are the tokens of all attention-DP ranks, which share the experts; 0: every rank has the same number.
+/// `prompts`: some of them belong to prompts.
 std::vector<Operator> token_operators(const OperatorContext& context, double tokens, double group_tokens = 0,
                                       bool prompts = false);
 /// Final norm, LM head and sampling of `rows` rows.
 std::vector<Operator> head_operators(const OperatorContext& context, double rows);
 
-/// Attention and state mixers over `shape`, every layer kind.
+/// Attention and state mixers of every kind of layer over `shape`.
 std::vector<Operator> prefill_mixing(const OperatorContext& context, const PrefillShape& shape);
 std::vector<Operator> decode_mixing(const OperatorContext& context, const DecodeShape& shape);
-/// Writes the keys and values that every layer keeps of `tokens` of an encoder's output.
+/// Writes the cross-attention keys and values of all layers for `tokens` tokens of an encoder's output.
 std::vector<Operator> encoded_operators(const OperatorContext& context, double tokens);
 
 }  // namespace roofcast

@@ -21,7 +21,7 @@ double outer_number(ConfigReader& outer, std::string_view key, double otherwise)
 /// Patches of a side of image_size.
 double patches_of_side(const EncoderSpec& e) { return e.patch > 0 ? std::floor(e.image_size / e.patch) : 0; }
 
-/// A number of preprocessor_config.json, where that lies beside config.json: the first of `paths` that is there, a key
+/// A number of preprocessor_config.json, if it is next to config.json: the first of `paths` that is present, a key
 /// or a map's name, a dot and its key.
 double preprocessed(ConfigReader& outer, Names paths, double otherwise) {
   auto file = outer.optional_child("preprocessor_config");
@@ -274,9 +274,9 @@ std::string read_pictures(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) 
   } else if (whole == "paligemma") {
     read_paligemma(e);
   } else if (e.name == "gemma3n_vision") {
-    return "sees by a convolutional network, whose work is not priced";
+    return "has a convolutional image encoder, whose work is not priced";
   } else {
-    return fmt::format("sees by '{}', whose tokens per image are not known",
+    return fmt::format("has the image encoder '{}', whose tokens per image are not known",
                        e.name.empty() ? (whole.empty() ? "vision_config" : whole) : e.name);
   }
   return "";

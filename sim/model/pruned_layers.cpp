@@ -23,7 +23,7 @@ std::set<int> layers_named(HfConfig& in, std::string_view key, int layers) {
   return out;
 }
 
-/// Layers that read the keys and values of another one, or latents of it.
+/// Whether layers read keys and values, or latents, of other layers.
 bool reads_other_caches(const ModelSpec& model) {
   return std::any_of(model.layers.begin(), model.layers.end(),
                      [](const LayerKind& kind) { return facts_of(kind.mixer).borrows_cache; });

@@ -29,7 +29,7 @@ bool covers(const std::string& pattern, const std::string& module) {
     try {
       return std::regex_match(module, std::regex(expression));
     } catch (const std::regex_error&) {
-      return false;  // not a pattern we can judge: taken to cover nothing
+      return false;  // unsupported pattern: covers nothing
     }
   }
   std::string name = pattern;
@@ -40,7 +40,7 @@ bool covers(const std::string& pattern, const std::string& module) {
   return !name.empty() && framed.find("." + name + ".") != std::string::npos;
 }
 
-/// Whether the checkpoint leaves this module of the middle layers alone.
+/// Whether the checkpoint leaves this module of the middle layers unquantized.
 bool left_alone(const std::vector<std::string>& patterns, int layers, std::initializer_list<std::string_view> modules) {
   for (std::string_view module : modules) {
     int covered = 0;
@@ -71,7 +71,7 @@ Dtype integer_of(double bits, ConfigReader& in) {
   in.fail("num_bits", fmt::format("integers of {} bits are not known", bits));
 }
 
-/// Words of compressed-tensors (quantization/quant_args.py, QuantizationType and QuantizationStrategy).
+/// Number types of compressed-tensors (quantization/quant_args.py, QuantizationType and QuantizationStrategy).
 constexpr std::array<std::string_view, 2> kNumbers{"int", "float"};
 constexpr std::array<std::string_view, 7> kStrategies{"tensor",       "block",     "channel", "group",
                                                       "tensor_group", "attn_head", "token"};
@@ -157,7 +157,7 @@ void read_hqq(Precision& p, ConfigReader& in) {
   p.weight_scales = {.group_size = weights.number("group_size", 64), .bits = 16.0, .zero_point_bits = 16.0};
 }
 
-/// ExLlama: any mean number of bits a weight, 3.5 or 4.25; what is over a whole number is counted as scales.
+/// ExLlama: any mean number of bits per weight, such as 3.5 or 4.25; the fractional part is counted as scales.
 void read_exllama(Precision& p, ConfigReader& in) {
   const auto whole = [&](double bits) { return bits >= 8 ? 8.0 : bits >= 4 ? 4.0 : bits >= 3 ? 3.0 : 2.0; };
   const auto rest = [&](double bits) { return Scales{.group_size = 32, .bits = (bits - whole(bits)) * 32}; };
@@ -181,8 +181,8 @@ std::optional<Dtype> format_in(std::string_view word, double group) {
   return std::nullopt;
 }
 
-/// A format by the words in its name: quanto's "int8", torchao's "int8_dynamic_activation_int4_weight" (what stands
-/// before "activation" is that of the activations, the rest that of the weights) or "Int4WeightOnlyConfig", quark's
+/// A format from the words in its name: quanto's "int8", torchao's "int8_dynamic_activation_int4_weight" (the part
+/// before "activation" is the activation format, the rest the weight format) or "Int4WeightOnlyConfig", quark's
 /// "fp8_e4m3".
 void set_worded(Precision& p, ConfigReader& in, std::string_view key, const std::string& name, double group) {
   const std::string word = lower(name);
@@ -310,7 +310,7 @@ constexpr std::array kQuantMethods{
     QuantMethod{"bitnet", read_bitnet},
 };
 
-/// Older files leave quant_method out; their other keys tell.
+/// Older files omit quant_method; other keys reveal it.
 std::string method_of(ConfigReader& in) {
   if (in.has("quant_method")) return in.text("quant_method");
   if (in.has("quant_algo")) return "modelopt";
@@ -337,7 +337,7 @@ void read_method(Precision& p, ConfigReader& in) {
   in.fail("quant_method", fmt::format("'{}' is not known (known: {})", method, join(known, ", ")));
 }
 
-/// quantization_config of the document or of its text part, else modelopt's file beside it (base/model_document.h),
+/// quantization_config of the document or of its text part, else modelopt's file next to it (base/model_document.h),
 /// with one level more. Null where there is none.
 ConfigTree quantization_of(HfConfig& in) {
   ConfigTree tree = in.outer().tree("quantization_config");
@@ -354,7 +354,7 @@ ConfigTree quantization_of(HfConfig& in) {
   return inner != nullptr && *inner && (*inner)->kind == ConfigNode::Kind::kMap ? *inner : tree;
 }
 
-/// Of a file whose name says a format that it does not have.
+/// Notes that a file's name claims a format that it does not have.
 void say_unquantized(HfConfig& in) {
   const ConfigTree* name = in.outer().whole()->find("_name_or_path");
   if (name == nullptr || !*name || (*name)->kind != ConfigNode::Kind::kScalar) return;
@@ -364,7 +364,7 @@ void say_unquantized(HfConfig& in) {
                        checkpoint->format));
 }
 
-/// Where the size of a group stands, for messages.
+/// Source location of the group size, for messages.
 Mark mark_of_group(ConfigReader& in) {
   for (std::string_view key : {"group_size", "q_group_size", "config_groups", "quant_config", "quant_type_kwargs"}) {
     if (in.has(key)) return in.mark_of(key);

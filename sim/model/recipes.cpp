@@ -32,10 +32,10 @@ void set_llm_int8(Precision& p) {
   set_smoothquant(p);
   p.outlier_fraction = 0.001;
 }
-/// llama.cpp's formats, by their mean bits a weight, scales and minima included: those of the blocks in
-/// ggml/src/ggml-common.h, or of the mixture, less head and embedding, in tools/quantize/README.md (Llama 3.1 8B: 6.98
-/// B weights in layers, 1.05 in head and embedding). The head is Q6_K (6.5625 bit), the embedding of the format itself:
-/// `head` is their mean.
+/// llama.cpp's formats by mean bits per weight, including scales and minima: of the blocks in ggml/src/ggml-common.h,
+/// or of the mixture without head and embedding, in tools/quantize/README.md (Llama 3.1 8B: 6.98 B weights in
+/// layers, 1.05 B in head and embedding). The head is Q6_K (6.5625 bit), the embedding has the format itself; `head` is
+/// their mean.
 void by_mean_bits(Precision& p, Dtype dtype, double layers, double head) {
   constexpr double kBlock = 256;
   const auto rest = [&](double bits) {
@@ -52,7 +52,7 @@ void set_gguf_iq3_m(Precision& p) { by_mean_bits(p, Dtype::kInt3, 3.58, 5.00); }
 void set_gguf_iq4_xs(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.32, 5.41); }
 /// Q4_0: blocks of 32 with a 16-bit scale.
 void set_gguf_q4_0(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.50, 5.53); }
-/// Q4_K_M: Q4_K (4.5 bit) but for half of the value and down projections, in Q6_K; those are about 14.5 % of a layer.
+/// Q4_K_M: Q4_K (4.5 bit), except half of the value and down projections (about 14.5 % of a layer), which are Q6_K.
 void set_gguf_q4_k_m(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.80, 5.53); }
 void set_gguf_q5_k_m(Precision& p) { by_mean_bits(p, Dtype::kInt4, 5.65, 6.03); }
 void set_gguf_q6_k(Precision& p) { by_mean_bits(p, Dtype::kInt4, 6.5625, 6.5625); }
@@ -61,24 +61,24 @@ void set_gguf_q8_0(Precision& p) { by_mean_bits(p, Dtype::kInt8, 8.5, 8.5); }
 /// mlx-lm: groups of 64 with a 16-bit scale and bias, head and embedding too (mlx_lm/utils.py, quantize_model).
 void set_mlx_4bit(Precision& p) { by_mean_bits(p, Dtype::kInt4, 4.5, 4.5); }
 void set_mlx_8bit(Precision& p) { by_mean_bits(p, Dtype::kInt8, 8.5, 8.5); }
-/// ExLlama's 4.0 bit a weight, its head of 6 bit (exllamav3, doc/convert.md).
+/// ExLlama's 4.0 bit per weight, its head of 6 bit (exllamav3, doc/convert.md).
 void set_exl_4bpw(Precision& p) {
   weight_only(p, Dtype::kInt4, {});
   p.head = Dtype::kInt4;
   p.head_scales = {.group_size = 256, .bits = 7.0 * 256};  // embedding of 16 bit, in host memory: 11 bit on average
 }
-/// FP6-LLM (Xia et al. 2024, arXiv:2401.14112): e3m2 weights with a scale for each output, unpacked to 16 bit in the
-/// product's kernel, which reads 2 and 4 bits of a weight apart. Here as a 4-bit weight with 2 bits more.
+/// FP6-LLM (Xia et al. 2024, arXiv:2401.14112): e3m2 weights with a scale per output, dequantized to 16 bit in the
+/// kernel, which reads 2 and 4 bits of a weight separately. Modelled as a 4-bit weight with 2 extra bits.
 void set_fp6(Precision& p) { weight_only(p, Dtype::kInt4, {.group_size = 1, .bits = 2}); }
-/// MXFP6 (OCP Microscaling Formats v1.0, table 1): 6 bits, and an e8m0 scale every 32: 6.25 bits a weight.
+/// MXFP6 (OCP Microscaling Formats v1.0, table 1): 6 bits, and an e8m0 scale per 32: 6.25 bits per weight.
 void set_mxfp6(Precision& p) { weight_only(p, Dtype::kInt4, {.group_size = 32, .bits = 2 * 32.0 + 8.0}); }
 /// BitNet b1.58 (Ma et al. 2024): ternary weights, 8-bit activations.
 void set_bitnet(Precision& p) {
   set_weights(p, Dtype::kTernary);
   p.activations = Dtype::kInt8;
 }
-/// QLoRA's NF4 (Dettmers et al. 2023): 4 bit in blocks of 64, scales of 8 bit, of which 256 share one of 32: 0.127 bit
-/// a weight.
+/// QLoRA's NF4 (Dettmers et al. 2023): 4 bit in blocks of 64 with 8-bit scales, of which 256 share a 32-bit one: 0.127
+/// bit per weight.
 void set_nf4(Precision& p) { weight_only(p, Dtype::kInt4, {.group_size = 64, .bits = 8.0 + 32.0 / 256.0}); }
 /// HQQ and the like at 3 and 2 bit, groups of 64 and 16.
 void set_hqq3(Precision& p) { weight_only(p, Dtype::kInt3, grouped(64, 16)); }
@@ -96,7 +96,7 @@ constexpr std::array kRecipes{
     Recipe{"smoothquant", "int8 weights and activations (W8A8)", set_smoothquant},
     Recipe{"llm_int8", "int8 with outlier columns in 16 bit (bitsandbytes)", set_llm_int8},
     Recipe{"nf4", "4-bit normal floats in blocks of 64 (bitsandbytes)", set_nf4},
-    Recipe{"gguf_q2_k", "llama.cpp's Q2_K, 2.9 bit a weight of a layer", set_gguf_q2_k},
+    Recipe{"gguf_q2_k", "llama.cpp's Q2_K, 2.9 bit per weight of a layer", set_gguf_q2_k},
     Recipe{"gguf_iq2_xs", "llama.cpp's IQ2_XS, 2.35 bit", set_gguf_iq2_xs},
     Recipe{"gguf_q3_k_m", "llama.cpp's Q3_K_M, 3.8 bit", set_gguf_q3_k_m},
     Recipe{"gguf_iq3_m", "llama.cpp's IQ3_M, 3.6 bit", set_gguf_iq3_m},
@@ -106,9 +106,9 @@ constexpr std::array kRecipes{
     Recipe{"gguf_q5_k_m", "llama.cpp's Q5_K_M, 5.65 bit", set_gguf_q5_k_m},
     Recipe{"gguf_q6_k", "llama.cpp's Q6_K, 6.56 bit", set_gguf_q6_k},
     Recipe{"gguf_q8_0", "llama.cpp's 8 bit in blocks of 32, 8.5 bit", set_gguf_q8_0},
-    Recipe{"mlx_4bit", "mlx-lm's 4 bit in groups of 64, 4.5 bit a weight", set_mlx_4bit},
-    Recipe{"mlx_8bit", "mlx-lm's 8 bit in groups of 64, 8.5 bit a weight", set_mlx_8bit},
-    Recipe{"exl_4bpw", "ExLlama's EXL2 and EXL3 at 4.0 bit a weight", set_exl_4bpw},
+    Recipe{"mlx_4bit", "mlx-lm's 4 bit in groups of 64, 4.5 bit per weight", set_mlx_4bit},
+    Recipe{"mlx_8bit", "mlx-lm's 8 bit in groups of 64, 8.5 bit per weight", set_mlx_8bit},
+    Recipe{"exl_4bpw", "ExLlama's EXL2 and EXL3 at 4.0 bit per weight", set_exl_4bpw},
     Recipe{"fp6", "6-bit float weights, 16-bit products (FP6-LLM)", set_fp6},
     Recipe{"mxfp6", "6-bit float weights in blocks of 32, 6.25 bit, 16-bit products", set_mxfp6},
     Recipe{"bitnet", "ternary weights (1.58 bit), int8 activations", set_bitnet},
@@ -124,7 +124,7 @@ const Recipe* find_recipe(std::string_view name) {
   return nullptr;
 }
 
-/// Refuses with the names of both kinds.
+/// Throws ConfigError with the valid names of both kinds.
 [[noreturn]] void fail_name(std::string_view word, const Mark& mark) {
   std::vector<std::string> valid(dtype_names().begin(), dtype_names().end());
   valid.emplace_back(kTensorFp8);
@@ -153,7 +153,7 @@ void set_named(Precision& p, std::string_view word, const Mark& mark, const Mode
   set_weights(p, stored_format(model, dtype));
 }
 
-/// The format of some of the model's weights.
+/// Reads the format of a part of the model's weights.
 Dtype read_weights(ConfigReader& in, std::string_view key, Dtype otherwise, const ModelSpec& model) {
   if (!in.has(key)) return otherwise;
   const std::string word = lower(in.text(key));

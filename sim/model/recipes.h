@@ -1,5 +1,5 @@
 #pragma once
-// Formats by name: plain ones and recipes that set several at once.
+// Number formats by name: plain formats, and recipes that set several at once.
 
 #include <span>
 #include <string_view>
@@ -17,18 +17,18 @@ struct Recipe {
 };
 std::span<const Recipe> recipes();
 
-/// The weights of all blocks in `dtype`, activations in what engines then compute with: fp8, nvfp4 as the weights,
-/// integers and mxfp4 unpacked to 16 bit.
+/// Sets the weights of all blocks to `dtype`, and the activations to what engines then compute with: the same format
+/// for fp8 and nvfp4, 16 bit for integers and mxfp4 (which are dequantized).
 void set_weights(Precision& precision, Dtype dtype);
 
-/// A scenario's `precision`: a name (a format or a recipe) or a map
+/// Parses a scenario's `precision`: a name (a format or a recipe) or a map
 ///   {weights, activations, kv_cache, attention_weights, expert_weights, head, group_size}
-/// over the checkpoint's own formats. `asked` becomes true where the activations are named.
+/// that overrides the formats of the checkpoint. Sets `asked` if it names the activations. Throws ConfigError.
 Precision parse_precision(const ModelSpec& model, const ConfigTree& tree, bool& asked);
 
-/// The activations that engines choose for a checkpoint on this GPU: mxfp4 experts take mxfp8 activations where the GPU
-/// multiplies mxfp4 (TensorRT-LLM's and FlashInfer's kernels on Blackwell); a format the GPU has no unit for runs in
-/// 16 bit.
+/// Sets the activations that engines choose for a checkpoint on this GPU: mxfp8 for mxfp4 experts where the GPU
+/// multiplies mxfp4 (TensorRT-LLM's and FlashInfer's kernels on Blackwell), 16 bit for formats that the GPU cannot
+/// multiply.
 void choose_activations(Precision& precision, const GpuSpec& gpu);
 
 }  // namespace roofcast

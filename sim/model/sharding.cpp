@@ -20,7 +20,7 @@ void check_heads(const std::string& model, double heads, int tp, const Mark& mar
 
 namespace {
 
-/// GPUs of a tensor-parallel group that keep the same token of a layer; 0 where the layer keeps none.
+/// GPUs of a tensor-parallel group that store the same token of a layer; 0 if the layer caches none.
 double copies_of_token(const LayerKind& kind, const Sharding& s) {
   const auto bytes = [&](int tp) {
     const LayerCache cache = model_of(kind.mixer)->cache(Precision{}, {.tp = tp});
@@ -29,8 +29,8 @@ double copies_of_token(const LayerKind& kind, const Sharding& s) {
   return bytes(1) > 0 ? std::round(s.tp * bytes(s.tp) / bytes(1)) : 0.0;
 }
 
-/// As vLLM asks (config/parallel.py, decode_context_parallel_size): only what tensor parallelism would keep several
-/// times is parted.
+/// As in vLLM (config/parallel.py, decode_context_parallel_size): only tokens that tensor parallelism would store
+/// several times are split.
 void check_context_parallel(const ModelSpec& model, const Sharding& s, const Mark& mark) {
   if (s.dcp == 1) return;
   refuse(!divides(s.dcp, s.tp), mark, fmt::format("dcp {} does not divide tp {}", s.dcp, s.tp));
@@ -52,8 +52,8 @@ void check_context_parallel(const ModelSpec& model, const Sharding& s, const Mar
 
 void check_sharding(const ModelSpec& model, const Sharding& s, const ShardingMarks& marks) {
   if (s.tp < 1 || s.pp < 1 || s.attention_dp < 1 || s.ep < 1) {
-    throw ConfigError(marks.tp, fmt::format("tp {}, pp {}, attention_dp {} and ep {} must all be at least 1", s.tp, s.pp,
-                                            s.attention_dp, s.ep));
+    throw ConfigError(marks.tp, fmt::format("tp {}, pp {}, attention_dp {} and ep {} must all be at least 1", s.tp,
+                                            s.pp, s.attention_dp, s.ep));
   }
   refuse(s.pp > model.layer_count(), marks.pp,
          fmt::format("pp {} is more than the {} layers of {}", s.pp, model.layer_count(), model.name));

@@ -1,5 +1,5 @@
 #pragma once
-// Where a config.json has its encoders of pictures and sounds.
+// Finds the image and audio encoders in a config.json.
 
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace roofcast {
 
-/// The map with vision_config and audio_config: the document, or the part that holds them beside its text part
+/// The map that contains vision_config and audio_config: the document, or the part next to its text config
 /// (thinker_config of Qwen2.5-Omni and Qwen3-Omni).
 inline ConfigTree part_with_towers(const ConfigTree& whole) {
   for (const std::string_view key : {"vision_config", "audio_config"}) {

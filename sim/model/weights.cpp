@@ -14,8 +14,8 @@ double split(double whole, int parts) { return std::ceil(whole / parts); }
 bool sixteen_bit_or_more(Dtype dtype) { return element_bits(dtype) >= 16.0; }
 
 /// Hyper-connections (Zhu et al. 2024, arXiv:2409.19606; with a manifold constraint, Xie et al. 2025,
-/// arXiv:2512.24880): n residual streams; before each block all n h values of a token give n weights to read them with,
-/// n to write the block's output with and n x n to mix them, by one projection with offsets and three scales.
+/// arXiv:2512.24880): n residual streams. Before each block, one projection of all n h values of a token gives n read
+/// weights, n write weights and n x n mixing weights, with offsets and three scales.
 void add_hyper_connections(LayerWeights& out, const LayerKind& kind, double hidden) {
   const double n = kind.streams, mixes = n * n + 2.0 * n;
   if (facts_of(kind.mixer).present) {

@@ -14,7 +14,7 @@
 namespace roofcast {
 namespace {
 
-constexpr int kDrafts = 16;  ///< beyond which the last value goes on
+constexpr int kDrafts = 16;  ///< the last value repeats beyond
 
 struct Acceptance {
   std::map<std::string, std::vector<double>, std::less<>> methods;

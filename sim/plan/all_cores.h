@@ -1,5 +1,5 @@
 #pragma once
-// For replicas that do not meet.
+// Cores for simulating independent replicas in parallel.
 
 #if !defined(__EMSCRIPTEN__)
 #include <tbb/task_arena.h>

@@ -1,11 +1,11 @@
 #pragma once
-// Several answers to a prompt (`samples`), and what they are not simulated beside.
+// Checks that a scenario with several answers per prompt (`samples`) can be simulated.
 
 #include "sim/plan/scenario.h"
 
 namespace roofcast {
 
-/// Throws ConfigError where the scenario is one that they are not simulated in, such as a disaggregated one.
+/// Throws ConfigError if the scenario has a feature that does not combine with `samples`, such as disaggregation.
 void check_samples(const Scenario& scenario, const WorkloadSpec& workload);
 
 }  // namespace roofcast

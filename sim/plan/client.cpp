@@ -16,19 +16,19 @@
 namespace roofcast {
 namespace {
 
-/// What stands in a document of configs/clients.
+/// A document of configs/clients.
 struct Client {
   std::string name;
   std::vector<std::string> also;
   bool closed_loop = false, open_loop = false, all_at_once = false;  ///< loads that it sends
   int requests_per_user = 0, warmup_per_user = 0;                    ///< of a closed loop
-  int requests = 0, warmup = 0;                                      ///< of any load; 0: not said
-  std::vector<std::pair<double, std::string>> requests_by_tokens;    ///< tokens of a request at most, requests
-  std::string duration;                                              ///< of an open load
-  double output_cv = 0;                                              ///< of lengths, lognormal; 0: all are equal
-  ConfigTree prompt_tokens;                                          ///< where the workload does not say
-  double length_ratio = 1;                                           ///< lengths lie in [ratio L, L]
-  ConfigTree drawn_as, distinct_prompts, think_time;                 ///< keys of a workload
+  int requests = 0, warmup = 0;                                      ///< for any load; 0: not stated
+  std::vector<std::pair<double, std::string>> requests_by_tokens;  ///< (maximum tokens per request, number of requests)
+  std::string duration;                                            ///< of an open load
+  double output_cv = 0;                                            ///< of lognormal lengths; 0: constant
+  ConfigTree prompt_tokens;                                        ///< default of the workload
+  double length_ratio = 1;                                         ///< lengths lie in [ratio L, L]
+  ConfigTree drawn_as, distinct_prompts, think_time;               ///< keys of a workload
   struct Change {
     ConfigTree when, workload;
   };
@@ -85,7 +85,7 @@ std::string loads_of(const Client& c) {
   return join(words, " or ");
 }
 
-/// The larger length in a scalar or a law.
+/// The maximum length of a scalar or a distribution.
 double longest_of(const ConfigTree* law) {
   if (law == nullptr || !*law) return 0;
   if ((*law)->kind == ConfigNode::Kind::kScalar) return std::strtod((*law)->scalar.c_str(), nullptr);
@@ -95,7 +95,7 @@ double longest_of(const ConfigTree* law) {
   return 0;
 }
 
-/// Builds the plain workload key by key; keys that the user wrote stay.
+/// Builds the plain workload key by key; the user's own keys are kept.
 class Expansion {
  public:
   Expansion(const ConfigTree& workload, const Client& client, const DeploymentFacts& facts)
@@ -129,7 +129,7 @@ class Expansion {
     if (!has(key)) entries_.push_back({key, workload_->mark, std::move(value)});
   }
   void put(const char* key, const std::string& text) { put(key, make_scalar(text, workload_->mark)); }
-  /// A change of the client goes over a plain number of tokens, and under all else that the user wrote.
+  /// A change by the client overrides a plain number of tokens, but nothing else that the user wrote.
   void change_to(const ConfigNode::Entry& change) {
     for (ConfigNode::Entry& entry : entries_) {
       if (entry.key != change.key) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// How a benchmark client sends its load, as data: configs/clients.
+// Benchmark clients as data (configs/clients): how they send their load.
 
 #include <string>
 
@@ -8,21 +8,21 @@
 
 namespace roofcast {
 
-/// A workload that names a client,
+/// Expands a workload that names a client,
 ///   {client: NAME, client_date: DAY, concurrency: N | rate: R, prompt_tokens, output_tokens, ...}
-/// as the plain workload that the client would send: arrivals, number of requests, warm-up, laws of lengths, distinct
-/// prompts. Keys of plain workloads go before what the client does. A workload without a client is returned as it is.
-/// Of `facts`, the engine, the model and the client's day count. Throws ConfigError for an unknown client, for a load
-/// that the client does not send, and for lengths that it does not draw.
+/// to the plain workload that this client sends: arrivals, number of requests, warm-up, length distributions, distinct
+/// prompts. Keys of plain workloads override the client. A workload without a client is returned unchanged. `facts`:
+/// the engine, the model and the date of the client are used. Throws ConfigError for an unknown client, and for a load
+/// or lengths that the client does not support.
 ConfigTree expand_client(const ConfigTree& workload, const DeploymentFacts& facts);
 
-/// Whether a rule of that client asks for its day (client_since, client_until).
+/// Whether a rule of that client depends on its date (client_since, client_until).
 bool changes_by_day(const std::string& client, const Mark& origin);
 
 /// Checks a document of configs/clients.
 void check_client(const ConfigTree& document);
 
-/// The client of that name or other name (`also`).
+/// The client with that name or alias (`also`).
 std::string find_client(const std::string& name, const Mark& origin);
 
 }  // namespace roofcast

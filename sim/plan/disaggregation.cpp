@@ -19,7 +19,7 @@ bool is_one_of(std::span<const std::string_view> names, const std::string& key) 
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-/// The deployment's part of the scenario, with what the prefill workers change.
+/// The deployment part of the scenario with the overrides of the prefill workers.
 ConfigTree prefill_scenario(const ConfigTree& scenario, const ConfigTree& changes) {
   auto base = std::make_shared<ConfigNode>(*scenario);
   std::erase_if(base->entries, [](const ConfigNode::Entry& entry) {

@@ -1,5 +1,5 @@
 #pragma once
-// Which release of an engine a scenario means, where it does not say so itself.
+// Determines the release of an engine if the scenario does not name one.
 
 #include <string>
 
@@ -9,12 +9,12 @@ namespace roofcast {
 
 struct EngineSpec;
 
-/// The release that the source of the scenario's recipe ran on the client's day (`images` of configs/recipes), where
-/// `engine`, a name or a map, has no version; empty: it is not known.
+/// The release that the source of the scenario's recipe used on the date of the client (`images` of configs/recipes),
+/// if `engine` (a name or a map) has no version. Empty: unknown.
 std::string image_of_day(const ConfigTree& scenario, const ConfigTree& engine, bool disaggregated);
 
-/// The listed release whose settings a patch has that is not listed itself; empty: it is listed, or its engine has no
-/// releases.
+/// The listed release whose settings stand in for an unlisted patch release. Empty: the release itself is listed, or
+/// the engine has no releases.
 std::string release_taken_for(const EngineSpec& engine);
 
 }  // namespace roofcast

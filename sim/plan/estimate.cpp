@@ -20,18 +20,18 @@
 namespace roofcast {
 namespace {
 
-/// Tokens of a sequence at its end, or where its decode step is priced.
+/// Tokens of a sequence at its end, or at the priced decode step if that is longer.
 double longest(const EstimateRequest& r) {
   return std::max(static_cast<double>(r.prompt_tokens) + r.output_tokens, static_cast<double>(r.context.value_or(0)));
 }
 
-/// Buffers of a step while `sequences` sequences of `prompt` tokens are prefilled.
+/// Activation bytes of a step that prefills `sequences` sequences of `prompt` tokens.
 Bytes activations_of(const Deployment& d, double sequences, double prompt) {
   return d.activations(std::min<double>(d.engine.max_num_batched_tokens, sequences * prompt), sequences, prompt);
 }
 
-/// Sequences, or tokens of one, that fit: at most `most`, for which the cache alone has room, and fewer where buffers
-/// take more than the memory plan has set aside for them.
+/// The number of sequences, or tokens of one, that fit: at most `most`, the limit by the cache alone; fewer if
+/// activations exceed the memory plan.
 template <class Fits>
 double most_that_fit(double most, Fits fits) {
   if (most >= 1e9 || most < 1 || fits(most)) return most;
@@ -46,7 +46,7 @@ double most_that_fit(double most, Fits fits) {
 EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   const MemoryPlan& plan = d.memory;
   const double tokens = longest(r), block = d.fidelity == Fidelity::kIdeal ? 1 : std::max(1, d.engine.block_size);
-  // The lectures' arithmetic has no blocks, and a window holds no block that it only touches.
+  // The ideal fidelity has no blocks, so a window does not hold partly covered blocks.
   const auto cached = [&](const CacheLayout& layout, double all) {
     if (d.fidelity == Fidelity::kIdeal) return layout.sequence_bytes(all);
     return d.engine.block_size > 0 ? layout.paged_bytes(all, block)
@@ -83,8 +83,8 @@ EstimateMemory memory_of(const Deployment& d, const EstimateRequest& r) {
   return m;
 }
 
-/// New tokens of a rank in one step of prefill: an engine that does not cut prompts takes as many whole ones as its
-/// scheduler has tokens for, and one at least.
+/// New tokens of a rank in one prefill step. An engine that does not chunk prompts takes as many whole prompts as fit
+/// its token budget, and at least one.
 std::int64_t step_tokens(const Deployment& d, const EstimateRequest& r, std::int64_t total) {
   if (d.fidelity == Fidelity::kIdeal) return total;
   const std::int64_t budget = d.engine.max_num_batched_tokens, prompt = r.prompt_tokens;
@@ -93,15 +93,15 @@ std::int64_t step_tokens(const Deployment& d, const EstimateRequest& r, std::int
   return std::min(total, std::max<std::int64_t>(1, tokens / prompt) * prompt);
 }
 
-/// All of a rank's pictures and sounds, before its first step.
+/// All media of a rank's prompts, encoded before its first step.
 std::vector<EncoderWork> encoded_first(const EstimateRequest& r, int ranks) {
   std::vector<EncoderWork> media = r.media;
   for (EncoderWork& work : media) work.items *= std::ceil(static_cast<double>(r.batch) / ranks);
   return media;
 }
 
-/// The steps that prefill `batch` equal prompts under a token budget, and their total. Attention-DP ranks take prompts
-/// in turn and work side by side, each within the budget.
+/// The steps that prefill `batch` equal prompts within the token budget, and their total. Attention-DP ranks take
+/// prompts in turn and run in parallel, each with its own budget.
 StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& steps) {
   const Deployment& d = model.deployment();
   const int ranks = std::min(r.batch, d.sharding.attention_dp), rounds = (r.batch + ranks - 1) / ranks;
@@ -123,7 +123,7 @@ StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& st
       left -= tokens;
       done += tokens;
     }
-    // Equal steps follow each other in a large batch: the last one stands for the rest.
+    // In a large batch equal steps repeat: the last one represents the rest.
     const bool repeats = budget % r.prompt_tokens == 0 && total - done >= budget;
     const double times =
         repeats ? 1.0 + std::floor(static_cast<double>(total - done) / static_cast<double>(budget)) : 1.0;
@@ -136,10 +136,10 @@ StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& st
   return sum;
 }
 
-/// Generation without a cache: every token is the last of a prefill of the whole sequence.
+/// Generation without a KV cache: every token is a prefill of the whole sequence so far.
 Seconds naive_generation(StepModel& model, const EstimateRequest& r) {
   Seconds total{};
-  constexpr int kPoints = 32;  // the cost is smooth in the length: trapezoids over the output
+  constexpr int kPoints = 32;  // trapezoidal rule over the output, because the cost is smooth in the length
   const int last = std::max(r.output_tokens - 1, 1), points = std::min(kPoints, last);
   for (int i = 0; i < points; ++i) {
     const int length = r.prompt_tokens + 1 + static_cast<int>((i + 0.5) * last / points);
@@ -149,7 +149,7 @@ Seconds naive_generation(StepModel& model, const EstimateRequest& r) {
   return total;
 }
 
-/// Replaces the decode step by a round of speculation: drafts, then the verifying step.
+/// Replaces the decode step by a round of speculation: drafting and verification.
 void add_speculation(StepModel& model, Estimate& e, int context) {
   const EstimateRequest& r = e.request;
   e.speculation = speculate(model, r.speculation, r.batch, context);
@@ -175,9 +175,9 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
   }
 }
 
-/// From sending a batch to its last first token. Prompts pass two machines one after another, the front end and the
-/// GPU, n equal ones in a + b + (n - 1) max(a, b) (Johnson 1954): prefill hides the front end's work on all but the
-/// first, unless that takes longer. A front end of several servers takes in so many at a time.
+/// Time from sending a batch to its last first token. n equal prompts pass two machines in series, the front end and
+/// the GPU, in a + b + (n - 1) max(a, b) (Johnson 1954): prefill hides the front end's work except for the first
+/// prompt, unless the front end is slower. A front end of several servers receives that many prompts at a time.
 Seconds through_front_end(const Deployment& d, const EstimateRequest& r, Seconds prefill) {
   const HostCosts& host = d.engine.host;
   const Seconds intake = intake_time(d.engine, r.prompt_tokens);
@@ -202,7 +202,7 @@ std::optional<ExpertBalance> balance_of(const Deployment& d, const EstimateReque
   return std::nullopt;
 }
 
-/// Passes of a diffusion model until its first tokens stand, beside those that are priced as its prefill.
+/// Passes of a diffusion model until its first tokens are final, in addition to those priced as its prefill.
 double first_passes(const Deployment& d, const EstimateRequest& r) {
   if (!r.speculation.diffuses()) return 0;
   const int block = std::min(r.output_tokens, 1 + r.speculation.num_speculative_tokens);
@@ -210,8 +210,8 @@ double first_passes(const Deployment& d, const EstimateRequest& r) {
   return d.engine.kv_cache ? passes : passes - 1;
 }
 
-/// Without a cache each pass of a diffusion model computes prompt and answer whole (LLaDA, arXiv:2502.09992). The first
-/// one stands for its prefill.
+/// Without a KV cache each pass of a diffusion model computes prompt and answer completely (LLaDA, arXiv:2502.09992).
+/// The first pass counts as its prefill.
 void add_whole_passes(StepModel& model, Estimate& e) {
   const EstimateRequest& r = e.request;
   const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(r.batch),
@@ -243,7 +243,7 @@ void add_decode(StepModel& model, Estimate& e, int context) {
   if (r.speculation.active() && model.deployment().engine.kv_cache) add_speculation(model, e, context);
 }
 
-/// Prefill and decode share the bill of the batch as they share its time.
+/// Splits the bill of the batch between prefill and decode in proportion to time.
 void add_token_prices(StepModel& model, Estimate& e) {
   const EstimateRequest& r = e.request;
   const double batch = r.batch, decoding = e.tpot.base() * std::max(r.output_tokens - 1, 1);
@@ -280,7 +280,7 @@ void check_positions(const Deployment& d, const EstimateRequest& r) {
     throw ConfigError(why);
 }
 
-/// A prefill is priced step by step, and a step sequence by sequence.
+/// Limits the cost of an estimate: prefill is priced step by step, and a step sequence by sequence.
 void check_size(const Deployment& d, const EstimateRequest& r) {
   constexpr double kMostTokens = 1e10, kMostSteps = 2.5e5;
   const double tokens = static_cast<double>(r.batch) * r.prompt_tokens;
@@ -309,7 +309,7 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   const Deployment& d = model.deployment();
   Estimate e;
   e.request = asked;
-  if (d.fidelity != Fidelity::kIdeal) e.request.batch = std::clamp(asked.batch, 1, std::max(1, d.seats()));
+  if (d.fidelity != Fidelity::kIdeal) e.request.batch = std::clamp(asked.batch, 1, std::max(1, d.max_sequences()));
   e.waiting = asked.batch - e.request.batch;
   const EstimateRequest& r = e.request;
   check_size(d, r);
@@ -321,7 +321,7 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   e.front_end = e.ttft - e.prefill.time;
   const double passes = first_passes(d, r);
   e.ttft += e.decode.time * passes;
-  // What is out with the first token: it alone, or a block of a diffusion model.
+  // Tokens delivered with the first one: one, or a block of a diffusion model.
   const int first = r.speculation.diffuses() ? 1 + r.speculation.num_speculative_tokens : 1;
   e.request_latency = e.ttft + e.tpot * static_cast<double>(std::max(r.output_tokens - first, 0));
   StepBreakdown until_first = e.prefill;

@@ -1,5 +1,5 @@
 #pragma once
-// One deployment in closed form: a batch of equal requests, prefilled and decoded.
+// Closed-form estimate of one deployment: prefill and decode of a batch of equal requests.
 
 #include <optional>
 #include <string>
@@ -16,13 +16,13 @@ struct EstimateRequest {
   int batch = 1;  ///< concurrent sequences on one replica
   int prompt_tokens = 1024;
   int output_tokens = 128;
-  std::optional<int> context;  ///< context of the decode step; default: when half of the output has been generated
+  std::optional<int> context;  ///< tokens of context in the decode step; default: prompt plus half of the output
   int replicas = 1;
   SpeculationSpec speculation{};
-  std::vector<EncoderWork> media{};  ///< of each prompt, whose tokens count among prompt_tokens
+  std::vector<EncoderWork> media{};  ///< media of each prompt; prompt_tokens includes their tokens
 };
 
-/// 90 % of what a run is expected to show.
+/// 90 % prediction interval.
 struct Interval {
   Seconds low{}, high{};
 };
@@ -34,56 +34,55 @@ struct EstimateMemory {
   std::string reason;  ///< why it does not fit
 };
 
-/// Tokens of the GPU whose experts get most in a decode step, over the mean of all.
+/// Load imbalance of experts: tokens of the most loaded GPU in a decode step over the mean of all GPUs.
 struct ExpertBalance {
-  double as_drawn = 1;  ///< every expert once, wherever it came to lie
-  double placed = 1;    ///< with the copies and the placement of the deployment
+  double as_drawn = 1;  ///< with one copy per expert, placed at random
+  double placed = 1;    ///< with the redundant copies and the placement of the deployment
 };
 
-/// A closed loop of as many users as the batch has sequences. Each sends such a request when the one before has ended,
-/// so that prompts run between the decode steps of others, or beside them.
+/// A closed loop with as many users as the batch has sequences. Each user sends the next request when the previous one
+/// has ended, so that prefill runs between or together with decode steps of other users.
 struct SteadyLoad {
-  std::string left_out;            ///< why there is none; else empty
+  std::string left_out;            ///< why it was not simulated; else empty
   Seconds tpot{};                  ///< mean
-  double output_tokens_per_s = 0;  ///< of all replicas, while every user waits for an answer
-  double front_end_share = 0;      ///< share of the time in which the front end sends tokens or receives prompts
+  double output_tokens_per_s = 0;  ///< of all replicas, while every user has a request in flight
+  double front_end_share = 0;      ///< fraction of the time that the front end is busy
 };
 
 struct EstimateCost {
   double usd_per_hour = 0;  ///< all GPUs
-  /// The bill of whole requests, split as the steps' time is.
+  /// The bill for whole requests, split in proportion to step time.
   double usd_per_million_input_tokens = 0, usd_per_million_cached_input_tokens = 0, usd_per_million_output_tokens = 0;
   double usd_per_million_total_tokens = 0;
   double joules_per_output_token = 0;
 };
 
 struct Estimate {
-  EstimateRequest request;  ///< what is priced: its batch is at most what the engine runs at a time
-  int waiting = 0;          ///< sequences of the batch asked for beyond that
+  EstimateRequest request;  ///< what is priced; its batch is at most max_num_seqs
+  int waiting = 0;          ///< sequences of the requested batch beyond that
   EstimateMemory memory;
   StepBreakdown prefill, decode;
   double prefill_steps = 1;
   Seconds ttft{}, tpot{}, request_latency{};
-  Seconds front_end{};  ///< what it adds to the prefill in ttft
+  Seconds front_end{};  ///< front-end time in ttft
   Interval ttft_interval, tpot_interval;
-  std::optional<SpeculationEstimate>
-      speculation;                   ///< tpot and decode then hold its rounds: drafts and the verifying step
-  std::optional<SteadyLoad> steady;  ///< not filled by `estimate`, as it takes longer: sim/plan/steady_load.h
-  std::optional<ExpertBalance> expert_balance;  ///< of a model with experts on several GPUs
-  double output_tokens_per_s = 0;               ///< of all replicas, while decoding at the step above
-  double request_tokens_per_s = 0;              ///< output tokens over the whole latency, prefill included
+  std::optional<SpeculationEstimate> speculation;  ///< tpot and decode then include drafting and verification
+  std::optional<SteadyLoad> steady;             ///< not set by estimate(), because it takes longer: see steady_load.h
+  std::optional<ExpertBalance> expert_balance;  ///< only for experts on several GPUs
+  double output_tokens_per_s = 0;               ///< of all replicas, in the decode step above
+  double request_tokens_per_s = 0;              ///< output tokens / request latency
   EstimateCost cost;
 };
 
-/// Prompts are prefilled together, in chunks of the engine's token budget (one pass when ideal); then every
-/// sequence decodes to its end. Without a KV cache each step is a prefill of all tokens so far. Speculation is priced
-/// at the context of the decode step, and its drafter reads the prompt too, unless it is part of the target. Of a batch
-/// larger than the engine runs at a time, those that run first are priced; the others wait (Estimate::waiting).
+/// Prompts are prefilled together, in chunks of the engine's token budget (one pass if ideal); then every sequence
+/// decodes to its end. Without a KV cache each step is a prefill of all tokens so far. Speculation is priced at the
+/// context of the decode step; its drafter also prefills the prompt, unless it is part of the target. If the batch
+/// exceeds max_num_seqs, the sequences that run first are priced and the others wait (Estimate::waiting).
 Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& request);
-/// The same, with what the model priced before.
+/// The same, reusing the cached prices of `model`.
 Estimate estimate(StepModel& model, const EstimateRequest& request);
 
-/// Tokens that go through the layers in all: prompt + output with a cache; the sum of every prefix without.
+/// Total tokens processed: prompt + output with a KV cache; the sum over all prefixes without.
 double processed_tokens(double prompt_tokens, double output_tokens, bool kv_cache);
 
 }  // namespace roofcast

@@ -14,7 +14,7 @@
 namespace roofcast {
 namespace {
 
-/// Variance over the squared mean.
+/// Squared coefficient of variation.
 double spread(const std::vector<double>& values) {
   double sum = 0, squares = 0;
   for (const double v : values) sum += v, squares += v * v;
@@ -22,7 +22,7 @@ double spread(const std::vector<double>& values) {
   return squares * n / (sum * sum) - 1.0;
 }
 
-/// Of the law's popularities, exp(skew z) at the normal quantiles z.
+/// The same for the popularities of the law, exp(skew z) at the normal quantiles z.
 double spread_of_law(double skew, std::size_t experts) {
   std::vector<double> weights(experts);
   for (std::size_t e = 0; e < experts; ++e)
@@ -30,12 +30,12 @@ double spread_of_law(double skew, std::size_t experts) {
   return spread(weights);
 }
 
-/// So many tokens of an expert leave 0.1 of skew to chance. With fewer, chance may not be most of what is counted.
+/// With this many tokens per expert, chance contributes 0.1 to the skew. With fewer, chance may dominate the counts.
 constexpr double kFewTokens = 100.0;
 
-/// An expert that is among a token's k with the chance q has the popularity -ln(1 - q), up to a factor
-/// (hw/kernels/expert_load.cpp). Of T tokens it gets q T, so q = k tokens / (sum of all). By chance counts of the mean
-/// m vary by m (Poisson), so that 1 / m of the spread is chance. `fail` takes what is wrong with the counts.
+/// An expert that is among the k of a token with probability q has the popularity -ln(1 - q), up to a factor
+/// (hw/kernels/expert_load.cpp). It gets q T of T tokens, so q = k tokens / (sum of all). Counts with mean m have
+/// variance m by chance (Poisson), so 1 / m of the spread is chance. `fail` receives what is wrong with the counts.
 template <class Fail>
 double skew_of_layer(const std::vector<double>& tokens, double top_k, const Fail& fail) {
   double sum = 0;

@@ -10,7 +10,7 @@
 namespace roofcast {
 
 std::string failure_words(const ServingMetrics& m, const Deployment& decode, const Deployment* prefill) {
-  const Deployment& d = prefill != nullptr ? *prefill : decode;  // the first that a request comes to
+  const Deployment& d = prefill != nullptr ? *prefill : decode;  // the deployment that receives requests
   std::vector<std::string> causes;
   const auto add = [&](std::int64_t count, const std::string& cause) {
     if (count > 0) causes.push_back(fmt::format("{} {}", count, cause));

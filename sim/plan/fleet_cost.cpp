@@ -10,14 +10,14 @@
 namespace roofcast {
 namespace {
 
-/// What the replicas of one deployment did.
+/// The work of the replicas of one deployment.
 struct PoolWork {
   const Deployment& deployment;
   double replicas;
   double busy_seconds, flops, bytes;
 };
 
-/// Adds a pool; shares are weighted by GPUs and divided by all of them in the end.
+/// Adds a pool; fractions are weighted by GPUs and normalized at the end.
 void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   const Deployment& d = work.deployment;
   const double gpus = d.sharding.gpus() * work.replicas;
@@ -33,7 +33,7 @@ void add_pool(FleetCost& cost, const PoolWork& work, Seconds duration) {
   cost.energy.value += ((power_of(d.gpu, working) * busy).value + (d.gpu.idle_power * idle).value) * gpus;
 }
 
-/// A fleet that stayed as it was has a whole number as its mean.
+/// A constant fleet has an integer mean.
 double mean_replicas(double replica_seconds, Seconds duration, int replicas) {
   if (replica_seconds <= 0 || duration <= Seconds(0)) return replicas;
   const double mean = replica_seconds / duration.base(), whole = std::round(mean);

@@ -1,5 +1,5 @@
 #pragma once
-// How busy the front ends of a simulated deployment were.
+// Front-end utilization of a simulated deployment.
 
 #include <algorithm>
 
@@ -8,14 +8,14 @@
 
 namespace roofcast {
 
-/// Share of its time from which on a front end binds: what it has to do queues up.
+/// Utilization above which a front end is considered a bottleneck.
 inline constexpr double kFrontEndBinds = 0.8;
 
 struct FrontEndLoad {
-  double sending = 0;  ///< share of the time for which front ends sent tokens
-  double intake = 0;   ///< share for which they took in the prompts that were answered or given up
-  Seconds prompt{};    ///< what one of their servers takes for a prompt of the mean length
-  Seconds idle{};      ///< from its sending until the engine sees it, where nothing else is taken in
+  double sending = 0;  ///< fraction of the time spent sending tokens
+  double intake = 0;   ///< fraction spent receiving prompts, including cancelled ones
+  Seconds prompt{};    ///< time of one server per prompt of mean length
+  Seconds idle{};      ///< delay of such a prompt before the engine sees it, at idle
   double busier() const { return std::max(sending, intake); }
 };
 

@@ -48,14 +48,14 @@ bool shares_prefixes(const WorkloadSpec& w) {
 bool of_a_trace(const Scenario& s) {
   return s.workload && s.workload->clients.empty() && s.workload->arrivals.process == ArrivalSpec::Process::kTrace;
 }
-/// Seconds in which all requests of an open process arrive, in the mean; 0: not known.
+/// Mean time in which all requests of an open process arrive, s; 0: unknown.
 double span_of(const WorkloadSpec& w) {
   return w.clients.empty() && w.arrivals.rate > PerSecond(0) ? static_cast<double>(w.requests) / w.arrivals.rate.base()
                                                              : 0;
 }
-constexpr double kSurely = 2;  // a limit that many times further than the other one is not reached
+constexpr double kSurely = 2;  // a limit is unreachable if it exceeds the other one by this factor
 
-/// A setting, and when it changes nothing.
+/// A setting, and when it has no effect.
 struct Rule {
   std::string_view key, why;
   bool (*idle)(const Scenario&);
@@ -85,7 +85,7 @@ bool by_rooflines(const Scenario& s) {
   const Deployment& d = *s.deployment;
   return d.roofline() != nullptr || by_roofline(d.gpu.architecture);
 }
-/// Rooflines with limits by cycles ask for the clock and the SMs.
+/// Roofline limits in cycles depend on the clock and the number of SMs.
 bool no_cycles(const Scenario& s) {
   const RooflineBackend* own = s.deployment->roofline();
   if (own == nullptr) return true;
@@ -101,8 +101,8 @@ bool one_node(const Scenario& s) {
   const Deployment& d = *s.deployment;
   return together(s) && always_there(s) && d.sharding.gpus() <= d.gpu.node.gpus_per_node;
 }
-/// No byte passes the spine, or it is as wide as the NICs below it: neither those of a replica of either role, nor
-/// caches between the roles, which pass it where one leaf does not hold all replicas of both.
+/// Whether no traffic crosses the spine, or it is as wide as the NICs below it. Traffic crosses it within a replica of
+/// either role, and between the roles if one leaf does not hold all replicas of both.
 bool below_one_leaf(const Scenario& s) {
   const auto fit = [](const Deployment& on, double gpus) {
     const NodeSpec& node = on.gpu.node;
@@ -126,7 +126,7 @@ bool read_whole(const Scenario& s) {
   return s.deployment->model.encoder_only || s.deployment->model.attends_to_encoder();
 }
 
-/// The setting names the group that the model's query heads have, or its heads are in no groups that share a cache.
+/// Whether the setting equals the model's query heads per KV head, or heads do not share a cache.
 bool shares_heads_anyway(const Scenario& s) {
   const int asked = s.deployment->engine.shared_query_heads;
   const auto alike = [&](const LayerKind& layer) {
@@ -136,7 +136,7 @@ bool shares_heads_anyway(const Scenario& s) {
   return std::all_of(s.deployment->model.layers.begin(), s.deployment->model.layers.end(), alike);
 }
 
-/// The scenario names the format of a checkpoint in block fp8.
+/// Whether the scenario names the format of a checkpoint that is in block fp8.
 bool in_blocks_already(const Scenario& s) {
   const Precision &now = s.deployment->precision, &own = s.deployment->model.precision;
   return own.weights == Dtype::kFp8Block && now.weights == own.weights && now.expert_weights == own.expert_weights &&
@@ -145,7 +145,7 @@ bool in_blocks_already(const Scenario& s) {
 
 bool no_graphs(const Scenario& s) { return !s.deployment->engine.graphs.enabled; }
 
-/// No layer keeps keys and values.
+/// Whether no layer caches keys and values.
 bool keeps_no_tokens(const Scenario& s) {
   const ModelSpec& model = s.deployment->model;
   return std::none_of(model.layers.begin(), model.layers.end(),
@@ -174,7 +174,7 @@ constexpr std::array kRules{
     Rule{"precision.weights", "the model's own weights are fp8 in blocks already", in_blocks_already},
     Rule{"engine.shared_query_heads", "query heads that share a cache are decoded together either way",
          shares_heads_anyway},
-    Rule{"engine.top_p_by", "requests take the likeliest token (engine.sampling)",
+    Rule{"engine.top_p_by", "sampling is greedy (engine.sampling)",
          [](const Scenario& s) { return !s.deployment->engine.samples_top_p; }},
     Rule{"engine.prefill_wait_ratio", "prefill_wait_steps is 0",
          [](const Scenario& s) { return s.deployment->engine.prefill_wait_steps == 0; }},
@@ -192,7 +192,7 @@ constexpr std::array kRules{
                   drafts.num_speculative_tokens != s.deployment->engine.mtp_drafts;
          }},
     Rule{"engine.victim", "there is no KV cache", no_cache},
-    Rule{"engine.attention_kernel", "the datasheet's roofline is that of every kernel that splits the context",
+    Rule{"engine.attention_kernel", "the ideal roofline assumes a kernel that splits the context",
          [](const Scenario& s) {
            const std::string& kernel = s.deployment->engine.attention_kernel;
            return s.deployment->fidelity == Fidelity::kIdeal && (kernel == "flash_split" || kernel == "flash3");
@@ -208,36 +208,36 @@ constexpr std::array kRules{
     Rule{"engine.own_all_reduce", "nothing is reduced across GPUs (tp 1)", one_gpu},
     Rule{"engine.collective_memory", "there are no collectives on one GPU", no_collectives},
     Rule{"engine.host.rank_skew", "there are no collectives on one GPU", no_collectives},
-    Rule{"engine.attention_dp_balance", "there is one copy of the attention", one_rank},
+    Rule{"engine.attention_dp_balance", "there is one attention-DP rank", one_rank},
     Rule{"engine.prefill_batch_steps", "attention_dp_balance is off",
          [](const Scenario& s) { return !s.deployment->engine.attention_dp_balance; }},
-    Rule{"engine.rank_choice", "there is one copy of the attention", one_rank},
+    Rule{"engine.rank_choice", "there is one attention-DP rank", one_rank},
     Rule{"routing.redundant_experts", "experts are not spread over GPUs (ep 1)",
          [](const Scenario& s) { return s.deployment->sharding.ep == 1; }},
     Rule{"engine.moe_kernel", "the model has no routed experts", no_experts},
     Rule{"engine.expanded_experts", "the model has no routed experts", no_experts},
     Rule{"engine.keeps_expert_buffers", "the model has no routed experts", no_experts},
     Rule{"engine.expert_exchange", "the model has no routed experts", no_experts},
-    Rule{"engine.expert_overlap", "copies of the attention exchange no tokens all to all",
+    Rule{"engine.expert_overlap", "attention-DP ranks exchange no tokens by all-to-all",
          [](const Scenario& s) {
            return s.deployment->sharding.attention_dp == 1 ||
                   s.deployment->engine.expert_exchange != ExpertExchange::kAllToAll;
          }},
     Rule{"routing", "the model has no routed experts", no_experts},
     Rule{"engine.fp8_latent_prompts", "there is no latent attention to a cache of 8 bit on Blackwell", no_fp8_latents},
-    Rule{"engine.scaled_latents", "no indexer chooses among latents in this model", no_indexer},
-    Rule{"engine.sparse_attention", "no indexer chooses among latents in this model", no_indexer},
+    Rule{"engine.scaled_latents", "this model has no indexer over latents", no_indexer},
+    Rule{"engine.sparse_attention", "this model has no indexer over latents", no_indexer},
     Rule{"engine.state_memory_ratio", "the model has no layers with a state",
          [](const Scenario& s) { return s.deployment->memory.layout.state_per_sequence <= Bytes(0); }},
     Rule{"engine.block_products", "no product is in block fp8 on Blackwell", no_blocks},
     Rule{"engine.rows_quantized_at_once", "no product is in block fp8 on Blackwell", no_blocks},
-    Rule{"engine.copied_cache", "copies are priced of keys and values of heads, and the model keeps none",
+    Rule{"engine.copied_cache", "only copies of keys and values per head are priced, and the model caches none",
          [](const Scenario& s) {
            return std::none_of(
                s.deployment->model.layers.begin(), s.deployment->model.layers.end(),
                [](const LayerKind& layer) { return facts_of(layer.mixer).cache == TokenCache::kHeads; });
          }},
-    Rule{"engine.compiled_quantization", "no scales of activations are known beforehand",
+    Rule{"engine.compiled_quantization", "no activation scales are static",
          [](const Scenario& s) { return !s.deployment->precision.static_activations; }},
     Rule{"engine.kv_tiers", "no prompts of this workload share a prefix", nothing_shared},
     Rule{"engine.kv_tiers", "some layers of the model do not keep every token, and prefixes of such are not kept there",
@@ -265,19 +265,18 @@ constexpr std::array kRules{
          [](const Scenario& s) {
            return !make_scheduler(s.deployment->engine.scheduler)->reserved_output(s.deployment->engine, false);
          }},
-    Rule{"engine.prefix_caching", "prompts pass the encoder whole, and engines share none of what it gives",
-         read_whole},
-    Rule{"engine.chunked_prefill", "prompts pass the encoder whole", read_whole},
-    Rule{"engine.kv_offload", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
-    Rule{"engine.kv_tiers", "prompts pass the encoder whole, and engines share none of what it gives", read_whole},
-    Rule{"engine.start_time", "replicas are there all the time", always_there},
+    Rule{"engine.prefix_caching", "the encoder reads whole prompts, and engines do not share its output", read_whole},
+    Rule{"engine.chunked_prefill", "the encoder reads whole prompts", read_whole},
+    Rule{"engine.kv_offload", "the encoder reads whole prompts, and engines do not share its output", read_whole},
+    Rule{"engine.kv_tiers", "the encoder reads whole prompts, and engines do not share its output", read_whole},
+    Rule{"engine.start_time", "the number of replicas is constant", always_there},
     Rule{"engine.cache_transfer", "prompts and outputs are computed on the same replicas", together},
     Rule{"engine.handover_time", "prompts and outputs are computed on the same replicas", together},
     Rule{"gpu.shared_memory_per_sm", "no kernel is priced by it", [](const Scenario&) { return true; }},
     Rule{"gpu.l2_cache", "kernels are priced by rooflines", by_rooflines},
     Rule{"gpu.sm_count", "kernels are priced by rooflines",
          [](const Scenario& s) { return by_rooflines(s) && no_cycles(s); }},
-    Rule{"gpu.boost_clock", "no constants are carried over, and no roofline counts cycles",
+    Rule{"gpu.boost_clock", "no constants are transferred, and no roofline counts cycles",
          [](const Scenario& s) { return s.deployment->carried_over_from().empty() && no_cycles(s); }},
     Rule{"gpu.node.nvlink_bandwidth", "there are no collectives on one GPU", no_collectives},
     Rule{"gpu.node.fabric_bandwidth", "there are no collectives on one GPU", no_collectives},
@@ -330,15 +329,15 @@ constexpr std::array kRules{
          [](const Scenario& s) { return s.workload && s.workload->shared_prefix_tokens == 0; }},
 };
 
-/// Why a prefix cache that is on finds nothing of prompts that share a prefix; empty: it can.
+/// Why an enabled prefix cache is useless for prompts that share a prefix; empty: it is not.
 std::string no_prefixes(const Scenario& s) {
   const Deployment& d = *s.deployment;
   if (!d.engine.prefix_caching || nothing_shared(s) || !s.workload) return "";
   if (!d.engine.kv_cache) return "there is no KV cache";
-  if (d.engine.block_size == 0) return "sequences have places of one piece (block_size 0), which others cannot share";
+  if (d.engine.block_size == 0) return "sequences have contiguous caches (block_size 0), which cannot be shared";
   if (d.memory.layout.state_per_sequence <= Bytes(0)) return "";
   if (d.engine.state_checkpoints == "none")
-    return "layers with a state go on from a state that was kept, and " + d.engine.name +
+    return "layers with a state continue from a saved state, and " + d.engine.name +
            " keeps none unless state_checkpoints says so";
   if (d.engine.state_checkpoints == "blocks" && d.memory.state_block == 0)
     return "states are kept at blocks of attention, and no layer of the model has any";
@@ -349,7 +348,7 @@ std::string no_prefixes(const Scenario& s) {
 
 namespace {
 
-/// Places of prefix blocks in which not even one has room.
+/// Adds cache tiers that are too small for a single prefix block.
 void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
   const EngineSpec& engine = read.deployment->engine;
   if (engine.block_size <= 0) return;
@@ -365,7 +364,7 @@ void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
   for (const KvTier& tier : engine.kv_tiers) check(fmt::format("engine.kv_tiers: tier '{}'", tier.name), tier.capacity);
 }
 
-/// Grammars whose work another hides.
+/// Adds guided decoding whose host work is hidden.
 void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
   if (read.deployment->guided > 0 && read.deployment->engine.plans_ahead())
     lines.push_back(
@@ -373,7 +372,7 @@ void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
         "(engine.async_scheduling); they take time where that is more than a step");
 }
 
-/// A day of a client that is the same on all days, where the recipe asks for none either.
+/// Adds a client date that changes neither the client nor the recipe.
 void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario) {
   if (!writes(scenario, "workload.client_date")) return;
   const ConfigTree* client = (*scenario->find("workload"))->find("client");
@@ -389,7 +388,7 @@ void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario
                                 (*client)->scalar));
 }
 
-/// Rates of the GPU in formats in which nothing is computed.
+/// Adds peak rates of the GPU for formats that are not used.
 void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
   const Deployment& d = *read.deployment;
   const Precision& p = d.precision;

@@ -1,5 +1,5 @@
 #pragma once
-// Settings that a scenario writes and that change nothing in it.
+// Settings of a scenario that have no effect.
 
 #include <string>
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace roofcast {
 
-/// One line each: the setting, and why it changes nothing here. Only what the scenario itself writes is judged, not
-/// what a release, a recipe or a workload by name says.
+/// One line per setting, with the reason. Only settings written in the scenario itself are checked, not those from a
+/// release, a recipe or a named workload.
 std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenario& read);
 
 /// Whether a scenario has this key, "engine.host.rank_skew".

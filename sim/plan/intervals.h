@@ -1,5 +1,5 @@
 #pragma once
-// How far off a predicted time may be: the model discrepancy of each operator family, as left-out shapes showed it.
+// Errors of predicted times: residuals of each operator family on shapes left out of the fit.
 
 #include <array>
 
@@ -9,22 +9,22 @@
 
 namespace roofcast {
 
-/// Relative standard deviations that the families give a step's time, and at the end what is no operator (host, front
-/// end), which counts 25 %. Errors of one family are the same in every layer, so they add up linearly within it. 0 for
-/// the ideal roofline.
+/// Relative standard deviations of a step's time by operator family; the last entry is everything else (host, front
+/// end), with 25 %. Errors within a family are the same in every layer, so they add linearly. All 0 for the ideal
+/// roofline.
 using FamilySpreads = std::array<double, kOperatorFamilies + 1>;
 FamilySpreads family_spreads(const StepBreakdown& step, const Deployment& deployment, Seconds total);
 
-/// The spread of the step's time as a whole: families of operators err independently.
+/// The spread of the whole step: errors of different families are independent.
 double relative_spread(const StepBreakdown& step, const Deployment& deployment, Seconds total);
 
-/// 5 and 95 % quantiles of a lognormal factor.
+/// 5 and 95 % quantiles of a lognormal factor, as logarithms.
 LogSpread kernel_spread(double relative_spread);
 
-/// 90 %: time x exp(low) to time x exp(high).
+/// 90 % interval: time x exp(low) to time x exp(high).
 Interval interval_of(Seconds time, const LogSpread& spread);
 
-/// `times` x `more` added to `sum`, line by line.
+/// Adds `more`, scaled by `times`, to `sum`, line by line.
 void merge(StepBreakdown& sum, const StepBreakdown& more, double times);
 
 }  // namespace roofcast

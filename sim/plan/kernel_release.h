@@ -1,5 +1,5 @@
 #pragma once
-// The engine release whose kernels were measured.
+// The engine release on which kernels were measured.
 
 #include <optional>
 #include <string>
@@ -12,11 +12,11 @@ struct KernelRelease {
   std::string engine, version;
 };
 
-/// That of the constants of products, which are fitted wherever anything is: the last part of their source, as
-/// "vllm-0.24.0". Nothing for the ideal roofline, for shares of a roofline, and where the source names no release.
+/// From the source of the GEMM constants, which every fit has: its last part, such as "vllm-0.24.0". Empty for the
+/// ideal roofline, for roofline efficiencies, and if the source names no release.
 std::optional<KernelRelease> kernel_release(const Deployment& deployment);
 
-/// Whether it is another engine's, or of another minor release: 0.12 and 0.24, not 0.24.0 and 0.24.1.
+/// Whether that release is of another engine or minor version: 0.12 and 0.24, but not 0.24.0 and 0.24.1.
 bool has_kernels_of_another_release(const Deployment& deployment);
 
 }  // namespace roofcast

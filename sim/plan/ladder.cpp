@@ -15,7 +15,7 @@
 namespace roofcast {
 namespace {
 
-/// Throughput that a technique may lose before it is left out: the noise of a short simulation.
+/// A technique may lower throughput to this fraction before it is left out: the noise of a short simulation.
 constexpr double kNoise = 0.995;
 
 ConfigTree set(const ConfigTree& tree, const std::string& assignment) {
@@ -29,7 +29,7 @@ ConfigTree part(const ConfigTree& tree, std::string_view key) {
   return found != nullptr && (*found)->kind != ConfigNode::Kind::kNull ? *found : nullptr;
 }
 
-/// What the scenario itself asks for: where the rungs lead.
+/// The configuration of the scenario itself, which the rungs lead to.
 struct Goal {
   ConfigTree tree;
   Scenario scenario;
@@ -39,8 +39,8 @@ struct Goal {
 struct Step {
   const char *name, *help;
   ConfigTree (*apply)(const ConfigTree&, const Goal&, const LadderOptions&);
-  bool served;    ///< simulated, with everybody at once
-  bool optional;  ///< left out again where it loses
+  bool served;    ///< simulated with all users
+  bool optional;  ///< left out if it loses throughput
 };
 
 ConfigTree naive(const ConfigTree& tree, const Goal&, const LadderOptions&) {
@@ -64,7 +64,7 @@ ConfigTree flash(const ConfigTree& tree, const Goal&, const LadderOptions&) {
   return set(tree, "engine.attention_kernel=flash");
 }
 
-/// The scenario's own format when it is narrower than 16 bit, else fp8 where the GPU has it, else AWQ.
+/// The scenario's own format if it is narrower than 16 bit, else fp8 if the GPU supports it, else AWQ.
 ConfigTree quantized(const ConfigTree& tree, const Goal& goal, const LadderOptions&) {
   if (element_bits(goal.deployment().precision.weights) < 16) {
     const ConfigTree own = part(goal.tree, "precision");
@@ -93,7 +93,7 @@ ConfigTree graphs(const ConfigTree& tree, const Goal& goal, const LadderOptions&
   return set(set(tree, "engine.cuda_graphs.enabled=true"),
              fmt::format("engine.async_scheduling={}", goal.deployment().engine.async_scheduling));
 }
-/// The scenario's GPUs, two where it has but one.
+/// The scenario's number of GPUs, or two if it has one.
 ConfigTree tensor_parallel(const ConfigTree& tree, const Goal& goal, const LadderOptions&) {
   const ConfigTree own = part(goal.tree, "parallelism");
   return own && goal.deployment().sharding.gpus() > 1 ? set(tree, "parallelism", own)
@@ -114,7 +114,7 @@ constexpr Step kSteps[] = {
     {"tensor parallel", "the model on several GPUs", tensor_parallel, true, true},
 };
 
-/// Means of the workload, as one request at a time sees them.
+/// The workload's mean lengths as one request at a time.
 EstimateRequest mean_request(const Scenario& scenario, int batch) {
   const WorkloadSpec& w = *scenario.workload;
   return {.batch = batch,
@@ -223,7 +223,7 @@ class Climber {
     return rung;
   }
 
-  /// Verifying k + 1 positions stops paying once the batch fills the GPU.
+  /// Verification of k + 1 positions stops paying off once the batch saturates the GPU.
   void try_without_speculation(const Step& step, ConfigTree& tree, Rung& rung) const {
     const ConfigTree plain = set(tree, "speculation=null");
     Rung without = measure(step, plain);

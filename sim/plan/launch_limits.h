@@ -1,5 +1,5 @@
 #pragma once
-// Settings with which an engine ends at its start.
+// Settings that an engine refuses at launch.
 
 #include <string>
 
@@ -10,21 +10,21 @@ namespace roofcast {
 
 struct Deployment;
 
-/// Throws ConfigError where the scenario's `engine` asks for what the engine refuses at its launch. `forced` lets pass
-/// what the engine can be talked into (VLLM_ALLOW_LONG_MAX_MODEL_LEN); a `block_size` of 0 is a cache without pages.
+/// Throws ConfigError if the engine refuses settings of the scenario's `engine` at launch. `forced` skips checks that
+/// can be overridden (VLLM_ALLOW_LONG_MAX_MODEL_LEN). A `block_size` of 0 means a contiguous cache.
 void check_launch(const Deployment& deployment, const ConfigTree& engine, bool forced);
-/// The same for the model that drafts; `mark` is where it is named.
+/// The same for the draft model; `mark` is the source location of its name.
 void check_draft(const Deployment& target, const Deployment& draft, const Mark& mark);
 
-/// Tokens of the longest sequence; 0: no limit is known.
+/// Maximum tokens per sequence; 0: unlimited.
 struct ServedContext {
-  double asked = 0;  ///< the engine's limit, else the model's context
+  double asked = 0;  ///< max_model_len, else the model's context
   double pool = 0;   ///< tokens that the KV cache holds
   bool pool_binds() const { return asked > 0 && pool < asked; }
 };
-/// Without a KV cache, and under the datasheet's arithmetic, the pool never binds.
+/// Without a KV cache, and for the ideal roofline, the pool is no limit.
 ServedContext served_context(const Deployment& deployment);
-/// What an engine does if its cache holds less than is asked for.
+/// What an engine does if its cache holds fewer tokens than requested.
 std::string context_text(const Deployment& deployment, const ServedContext& context);
 
 }  // namespace roofcast

@@ -17,7 +17,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::array<std::string_view, 2> kAmounts{"max_num_seqs", "max_num_batched_tokens"};
-/// Columns of closed loops that say how an engine was launched.
+/// Columns of closed-loop tables that describe how an engine was launched.
 const std::vector<std::string> kLaunchColumns{
     "kv_dtype",         "memory_fraction", "max_num_seqs",       "max_num_tokens",     "cuda_graph_max_batch",
     "async_scheduling", "chunked_prefill", "prefix_caching",     "prefill_wait_ratio", "prefill_wait_steps",
@@ -28,14 +28,14 @@ bool is_number(const std::string& text) {
 }
 
 /// `settings` with its amounts as numbers.
-ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts, Seats& seats) {
+ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts, SequenceLimit& limit) {
   auto out = std::make_shared<ConfigNode>(*settings);
   for (std::string_view key : kAmounts) {
     const auto entry = std::find_if(out->entries.begin(), out->entries.end(),
                                     [&](const ConfigNode::Entry& e) { return e.key == key; });
     if (entry == out->entries.end() || !entry->value) continue;
     if (!is_number(entry->value->scalar)) {
-      const Amount amount = evaluate_amount(*entry->value, facts, seats.max_num_seqs);
+      const Amount amount = evaluate_amount(*entry->value, facts, limit.max_num_seqs);
       if (!amount.known) {
         out->entries.erase(entry);
         continue;
@@ -46,7 +46,8 @@ ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts
                           fmt::format("'{}' comes out at {:g}; it must be from 1 to {:.0f}", key, amount.value, kMost));
       entry->value = make_scalar(fmt::format("{:.0f}", amount.value), entry->value->mark);
     }
-    if (key == "max_num_seqs" && !seats.told) seats.max_num_seqs = std::strtod(entry->value->scalar.c_str(), nullptr);
+    if (key == "max_num_seqs" && !limit.from_scenario)
+      limit.max_num_seqs = std::strtod(entry->value->scalar.c_str(), nullptr);
   }
   return out;
 }
@@ -91,7 +92,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
       if (settings && settings->kind != ConfigNode::Kind::kMap)
         throw ConfigError(settings->mark, "what a rule sets must be a map");
     }
-    (void)holds(read.when, {});  // names the keys that are wrong
+    (void)holds(read.when, {});  // throws for invalid keys
     for (const char* key : {"name", "version"}) {
       if (read.engine && read.engine->find(key) != nullptr)
         throw ConfigError(read.engine->mark, fmt::format("a rule does not choose the engine: leave '{}' out", key));
@@ -104,7 +105,7 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
 
 namespace {
 
-/// All recipes that can be read, by their names and other names.
+/// All readable recipes by name and alias.
 const std::map<std::string, LaunchRecipe>& all_recipes() {
   static const std::map<std::string, LaunchRecipe> known = [] {
     std::map<std::string, LaunchRecipe> recipes;
@@ -114,7 +115,7 @@ const std::map<std::string, LaunchRecipe>& all_recipes() {
         recipes.emplace(each, recipe);
         for (const std::string& other : recipe.also) recipes.emplace(other, recipe);
       } catch (const ConfigError&) {
-        continue;  // it fails where it is asked for by its name
+        continue;  // it fails when requested by name
       }
     }
     return recipes;
@@ -154,7 +155,8 @@ std::string image_on(const LaunchRecipe& recipe, const std::string& engine, cons
   return version;
 }
 
-LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, Seats seats, const Mark& origin) {
+LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, SequenceLimit limit,
+                           const Mark& origin) {
   const bool launches = recipe.engines.empty() ||
                         std::find(recipe.engines.begin(), recipe.engines.end(), facts.engine) != recipe.engines.end();
   if (!launches)
@@ -164,7 +166,7 @@ LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& fa
   const auto lay = [](ConfigTree& over, const ConfigTree& more) { over = over ? overlay(over, more) : more; };
   for (const LaunchRule& rule : recipe.rules) {
     if (!holds(rule.when, facts)) continue;
-    if (rule.engine) lay(settings.engine, with_amounts(rule.engine, facts, seats));
+    if (rule.engine) lay(settings.engine, with_amounts(rule.engine, facts, limit));
     if (rule.precision) lay(settings.precision, rule.precision);
   }
   return settings;

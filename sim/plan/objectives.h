@@ -19,36 +19,34 @@ struct Objective {
   LatencyMetric metric = LatencyMetric::kTtft;
   double percentile = 99;  ///< negative: the mean
   Seconds limit{};
-  int client = -1;       ///< the kind of clients, by its place in the workload, whose requests it limits; -1: all
-  std::string who = {};  ///< the name of that kind
-  std::string statistic() const;  ///< as its key
-  std::string name() const;       ///< the same, after the kind of clients if it is of one: "chat ttft_p99"
+  int client = -1;                ///< index of the kind of client that it applies to; -1: all
+  std::string who = {};           ///< name of that kind
+  std::string statistic() const;  ///< as in its key
+  std::string name() const;       ///< with the kind of client, if any: "chat ttft_p99"
 };
 
 std::vector<Objective> parse_objectives(ConfigReader in);
-/// Those that kinds of clients have of their own.
+/// Objectives of the individual kinds of clients.
 std::vector<Objective> objectives_of_clients(const WorkloadSpec& workload);
-/// Throws ConfigError for a limit on their gaps between tokens (itl): these are not kept by kind, so a plan cannot
-/// judge them. In a simulation the limit is one of single requests, on TPOT.
+/// Throws ConfigError for ITL objectives of a kind of client: gaps are not recorded by kind, so a plan cannot judge
+/// them. (In a simulation such a limit applies to TPOT of single requests.)
 void refuse_gaps_of_clients(const WorkloadSpec& workload);
 
-/// The samples that an objective limits, and the requests they are of.
+/// The samples of the metric that the objective limits.
 const Distribution& distribution_of(const Objective& objective, const ServingMetrics& metrics);
 std::int64_t requests_of(const Objective& objective, const ServingMetrics& metrics);
 /// The statistic that the objective limits.
 Seconds observed(const Objective& objective, const ServingMetrics& metrics);
 
-/// Whether enough requests were served for objectives to be met: some, and none failed; where a goodput is asked for,
-/// as many may fail as it leaves.
+/// Whether enough requests completed: at least one and none failed. With a goodput, its miss rate may fail.
 bool serves_enough(const ServingMetrics& metrics, double goodput = 0);
 
 /// Whether a run met the objective: its statistic is within the limit, no request failed, and the queue does not grow.
 bool meets(const Objective& objective, const ServingMetrics& metrics);
 
-/// Limits of single requests for goodput: the limits of all requests, whatever their percentile; or those of one kind
-/// of clients.
+/// Limits of single requests for goodput: those of all objectives, whatever their percentile; or of one kind of client.
 Objectives goodput_limits(const std::vector<Objective>& objectives, int client = -1);
-/// ... of every kind of clients: its own if it has any, else those of all requests. Empty where no kind has its own.
+/// The same per kind of client: its own limits if it has any, else those of all requests. Empty if no kind has its own.
 std::vector<Objectives> client_limits(const std::vector<Objective>& objectives, std::size_t clients);
 
 }  // namespace roofcast

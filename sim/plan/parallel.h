@@ -16,9 +16,9 @@
 
 namespace roofcast {
 
-/// body(0) .. body(count - 1), in any order, on all cores, one at a time handed out; returns when all are done. Throws
-/// Stopped where the caller's watch says so. The thread sanitizer cannot see how Debian's TBB, which is not
-/// instrumented, hands work over; under it two plain threads do. In a browser's worker there is one core: in order.
+/// Calls body(0) .. body(count - 1) in any order on all cores, with dynamic scheduling; returns when all are done.
+/// Throws Stopped if the caller's watch requests it. Under the thread sanitizer two plain threads run, because Debian's
+/// TBB is not instrumented. In a browser's worker there is one core: in order.
 template <class Body>
 void parallel_for_each_index(std::size_t count, const Body& body) {
   const auto one = [&, watch = current_watch()](std::size_t i) {
@@ -33,7 +33,7 @@ void parallel_for_each_index(std::size_t count, const Body& body) {
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) one(i);
   };
-  std::future<void> other = std::async(std::launch::async, work);  // waits for its end, and keeps what it throws
+  std::future<void> other = std::async(std::launch::async, work);  // joins on destruction and keeps exceptions
   work();
   other.get();
 #else

@@ -25,7 +25,7 @@ std::string parallel_hint(const Deployment& d) {
   if (s.tp == 1 || s.attention_dp == 1) return "";
   const auto named = [&](int tp, int copies, int gpus) {
     const std::string units = in_units_of(d.engine.name, tp, copies);
-    return fmt::format("--tp {} --attention-dp {} are {} GPUs a replica{}", tp, copies, gpus,
+    return fmt::format("--tp {} --attention-dp {} are {} GPUs per replica{}", tp, copies, gpus,
                        units.empty() ? "" : " (" + units + ")");
   };
   std::string out = named(s.tp, s.attention_dp, s.gpus());

@@ -5,8 +5,8 @@ namespace roofcast {
 
 struct Deployment;
 
-/// How many GPUs a replica has whose attention is both split and copied, and what its engine calls that; empty without
-/// copies of a split attention. Engines count differently: `--tp 8 --dp 8` are 8 GPUs of SGLang and 64 of vLLM.
+/// The number of GPUs per replica if attention is both tensor- and data-parallel, and the engine's flags for it; else
+/// empty. Engines count differently: `--tp 8 --dp 8` means 8 GPUs in SGLang and 64 in vLLM.
 std::string parallel_hint(const Deployment& deployment);
 
 }  // namespace roofcast

@@ -12,13 +12,13 @@ namespace roofcast {
 
 namespace {
 
-/// Does an indexer choose which tokens some layer attends to?
+/// Whether some layer has an indexer.
 bool has_indexer(const ModelSpec& model) {
   return std::any_of(model.layers.begin(), model.layers.end(),
                      [](const LayerKind& kind) { return facts_of(kind.mixer).indexer; });
 }
 
-/// The format that attention's products run in.
+/// The format of attention's products.
 Dtype attention_products(const Deployment& d) {
   const AttentionHeads heads{.heads = 1, .kv_heads = 1, .kv = d.precision.kv_cache};
   return prefill_products(heads, prefill_kernel({.query_len = 1000}, heads, d.gpu, d.kernel_rules()), d.gpu);
@@ -29,7 +29,7 @@ bool attends(const ModelSpec& model) {
                      [](const LayerKind& kind) { return facts_of(kind.mixer).cache != TokenCache::kNothing; });
 }
 
-/// The fastest of the peaks of products with weights, and of 16 bit.
+/// The faster of the peaks for products with weights and for 16 bit.
 FlopsPerSecond weights_peak(const Deployment& d) {
   const Precision& p = d.precision;
   FlopsPerSecond fastest = std::max(d.gpu.peak(Dtype::kBf16), d.gpu.peak(Dtype::kFp16));

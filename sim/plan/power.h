@@ -1,5 +1,5 @@
 #pragma once
-// Board power from how busy the units of a GPU are.
+// Board power from the utilization of a GPU.
 
 #include <algorithm>
 #include <cmath>
@@ -10,23 +10,22 @@ namespace roofcast {
 
 struct Deployment;
 
-/// Shares of the datasheet peaks over some time: MFU and MBU.
+/// Fractions of the datasheet peaks: MFU and MBU.
 struct Utilization {
   double compute = 0, memory = 0;
 };
 
-/// Work of one GPU over `time`, of the peak of the fastest format that one of its products runs in: of weights, 16 bit
-/// (attention, whatever the weights), or 8 bit (attention to a cache of 8 bit where the engine's kernels take it, an
-/// indexer).
+/// Utilization of one GPU over `time`. The peak is that of the fastest format in use: of the weights, 16 bit
+/// (attention), or 8 bit (attention to an 8-bit cache if the engine's kernels support it, or an indexer).
 Utilization utilization_of(const Deployment& deployment, Seconds time, Flops flops, Bytes bytes);
-/// What power depends on: the same with FLOPs over the peak of the weights' products, at most 1. Attention in a faster
-/// format does not make the other products' tensor cores idle.
+/// Utilization for the power model: FLOPs relative to the peak of the weights' products, at most 1, because attention
+/// in a faster format does not leave the tensor cores idle in the other products.
 Utilization drawn_by(const Deployment& deployment, Seconds time, Flops flops, Bytes bytes);
 
-/// Share of the range from idle to board power that a GPU draws while it works:
+/// Fraction of the range from idle to board power that a busy GPU draws:
 ///   static + compute * sqrt(MFU) + memory * MBU, at most 1.
-/// `static` is what clocks and busy SMs take whatever they compute. Tensor cores come on before they do much useful
-/// work (tiles are padded, operands waited for), hence the root.
+/// `static` is what clocks and busy SMs draw in any case. The root reflects that tensor cores draw power before they do
+/// much useful work (padded tiles, waiting for operands).
 struct PowerCurve {
   double static_share, compute_share, memory_share;
 
@@ -38,10 +37,10 @@ struct PowerCurve {
 ///   roofcast calibrate power --data ml_energy_v3.csv
 inline constexpr PowerCurve kPowerCurve{.static_share = 0.584, .compute_share = 0.663, .memory_share = 0.018};
 
-/// Whether the GPU's file says what its board may draw.
+/// Whether the GPU's file states its board power.
 inline bool power_known(const GpuSpec& gpu) { return gpu.board_power.value > 0; }
 
-/// idle + (board - idle) * share while it works; not a number where it is not known.
+/// While busy: idle + (board - idle) * fraction; NaN if unknown.
 Watts power_of(const GpuSpec& gpu, const Utilization& utilization);
 
 }  // namespace roofcast

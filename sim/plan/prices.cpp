@@ -20,7 +20,7 @@ constexpr double kHoursPerYear = 8760;
 
 std::string tier_of(ConfigReader& in) { return std::string(kTiers[in.choice("tier", kTiers)]); }
 
-/// Depreciation over the hours of its life, and its power with the building's.
+/// Depreciation per hour of its life, and its electricity including the facility's.
 PriceQuote owned_quote(ConfigReader& in) {
   double usd = 0;
   std::string who = "own, electricity alone";
@@ -79,8 +79,8 @@ std::vector<PriceOffer> read_offers() {
   return offers;
 }
 
-/// Adds the offer in each size of its instances that holds a replica. One that a replica fills wastes nothing, so the
-/// larger ones are of no use beside it. A replica larger than all of them takes several of the largest.
+/// Adds the offer in each instance size that holds a replica. If an instance is filled by a replica, larger sizes are
+/// skipped. A replica larger than all sizes takes several of the largest.
 void add_quotes(std::vector<PriceQuote>& quotes, const PriceOffer& offer, int gpus) {
   auto size = std::lower_bound(offer.sizes.begin(), offer.sizes.end(), gpus);
   if (size == offer.sizes.end()) --size;
@@ -88,7 +88,7 @@ void add_quotes(std::vector<PriceQuote>& quotes, const PriceOffer& offer, int gp
   for (; size != end; ++size) quotes.push_back(offer.quote), quotes.back().host = *size;
 }
 
-/// Of the tier (and the provider), for replicas of so many GPUs.
+/// Offers of the tier (and provider) for replicas of `gpus` GPUs.
 std::vector<PriceQuote> quotes_of(const GpuSpec& gpu, const std::string& tier, const std::string& provider, int gpus) {
   std::vector<PriceQuote> quotes;
   for (const PriceOffer& o : price_offers()) {
@@ -111,14 +111,14 @@ struct Replicas {
   int used() const { return gpus * count; }
 };
 
-/// Instances of `host` GPUs that these take. A replica larger than one takes whole ones.
+/// The number of instances with `host` GPUs for these replicas. A replica larger than an instance takes whole ones.
 int instances_of(int host, const Replicas& r) {
   if (r.gpus > host) return r.count * ((r.gpus + host - 1) / host);
   const int each = host / r.gpus;
   return (r.count + each - 1) / each;
 }
 
-/// ... and these together: the larger replicas first, the others where they leave room.
+/// The same for two kinds of replicas together: the larger ones first, the others in the remaining room.
 int instances_of(int host, Replicas a, Replicas b) {
   if (a.gpus < b.gpus) std::swap(a, b);
   const int first = instances_of(host, a);
@@ -129,8 +129,8 @@ int instances_of(int host, Replicas a, Replicas b) {
   return first + instances_of(host, {b.gpus, std::max(0, b.count - room)});
 }
 
-/// Visits each choice of offers, the lowest price per GPU of the first deployment first; a null offer where no price is
-/// known. Workers that send each other caches rent from one provider, where some provider has both.
+/// Visits each choice of offers, in order of the first deployment's price per GPU; null offers if no price is known.
+/// Prefill and decode workers rent from one provider, if one has both.
 template <class Visit>
 void each_offer(const Deployment& d, const Deployment* prefill, Visit visit) {
   const auto any = [](const Deployment* of) { return of != nullptr && !of->offers.empty(); };
@@ -150,7 +150,7 @@ void each_offer(const Deployment& d, const Deployment* prefill, Visit visit) {
   }
 }
 
-/// USD of the GPUs in use, no instance wasted.
+/// USD of the GPUs in use, with no instance wasted.
 double least_usd(const Deployment& d, const PriceQuote* own, const Deployment* prefill, const PriceQuote* other,
                  std::span<const FleetSpan> spans) {
   double used = 0, prefilling = 0;

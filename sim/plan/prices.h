@@ -1,5 +1,5 @@
 #pragma once
-// The cost of a fleet: offers of providers by tier (configs/prices/*.yaml), or the user's own figures.
+// The cost of a fleet: provider offers by tier (configs/prices/*.yaml), or the user's own prices.
 
 #include <optional>
 #include <span>
@@ -20,20 +20,20 @@ class NoOffer : public ConfigError {
   using ConfigError::ConfigError;
 };
 
-/// One line of a provider's list.
+/// One line of a provider's price list.
 struct PriceOffer {
   std::string gpu;
   PriceQuote quote;        ///< host: not set
-  std::vector<int> sizes;  ///< GPUs of the instances on sale, ascending
+  std::vector<int> sizes;  ///< GPUs per instance on offer, ascending
 };
 
 /// Every shipped offer, read once.
 std::span<const PriceOffer> price_offers();
-/// The default price of electricity (configs/prices/us-electricity.yaml).
+/// The default price of electricity in USD/kWh (configs/prices/us-electricity.yaml).
 double usual_usd_per_kwh();
 
-/// The `price` of a scenario: a tier, `{tier, provider}`, or a machine of one's own, `{tier: owned,
-/// usd_per_gpu, years, residual, power, power_usage_effectiveness, usd_per_kwh, host}`.
+/// The `price` of a scenario: a tier, `{tier, provider}`, or an owned machine `{tier: owned, usd_per_gpu, years,
+/// residual, power, power_usage_effectiveness, usd_per_kwh, host}`.
 struct PriceQuestion {
   std::string tier;  ///< empty: not given, which means on_demand
   std::string provider;
@@ -42,19 +42,18 @@ struct PriceQuestion {
 };
 PriceQuestion parse_price(const ConfigTree& tree);
 
-/// On demand, of a single GPU or the smallest host it comes in; not a number where nobody lists it.
+/// On-demand price of a single GPU or the smallest available host; NaN if nobody lists it.
 UsdPerHour list_price(const GpuSpec& gpu);
 
-/// Sets the offers of a deployment whose GPU and sharding are known: those of the tier whose instances hold a replica
-/// (or a whole node of it). `written`: the scenario gives the price itself, or a GPU file of the user's own does.
-/// Without a tier that is on demand; where nobody offers it, there is none. Throws NoOffer when a tier is asked for
-/// that nobody offers.
+/// Sets the offers of a deployment whose GPU and sharding are set: offers of the tier whose instances hold a replica
+/// (or a whole node of it). `written`: the scenario, or the user's GPU file, gives the price. Without a tier, on
+/// demand; if nobody offers that, there is no price. Throws NoOffer if nobody offers a requested tier.
 void set_offers(Deployment& deployment, const PriceQuestion& question, bool written);
 
-/// The lowest price of one GPU; no bill is lower. Not a number if no price is known.
+/// The lowest price of one GPU, a lower bound of any bill. NaN if no price is known.
 UsdPerHour least_gpu_price(const Deployment& deployment);
 
-/// A fleet for so many hours: replicas of one deployment, or decode workers and prefill workers of another.
+/// A fleet for some hours: decode (or all) replicas of one deployment, and prefill workers of another.
 struct FleetSpan {
   int replicas = 0, prefill_replicas = 0;
   double hours = 1;
@@ -62,10 +61,10 @@ struct FleetSpan {
 
 /// The bill of a fleet over its spans. Instances are rented whole; replicas share one if they fit.
 struct Bill {
-  /// Replicas of one deployment, and their part of what they share.
+  /// Replicas of one deployment, and their part of shared instances.
   struct Part {
     const PriceQuote* quote = nullptr;  ///< one of the deployment's offers; null: no price is known
-    double gpu_hours = 0, usd = 0;      ///< paid for
+    double gpu_hours = 0, usd = 0;      ///< GPU hours and USD paid for
   };
   Part decode, prefill;
   double hours = 0;
@@ -74,27 +73,26 @@ struct Bill {
   double paid_gpus() const { return hours > 0 ? (decode.gpu_hours + prefill.gpu_hours) / hours : 0; }  ///< mean
 };
 
-/// At the given offers.
+/// The bill at the given offers.
 Bill bill_at(const Deployment& deployment, const PriceQuote* quote, const Deployment* prefill,
              const PriceQuote* prefill_quote, std::span<const FleetSpan> spans);
-/// At the offers that cost the least over all the spans. Workers that send each other caches rent from one provider,
-/// where some provider has both.
+/// The bill at the cheapest offers over all spans. Disaggregated prefill and decode workers rent from one provider, if
+/// one has both.
 Bill cheapest_bill(const Deployment& deployment, const Deployment* prefill, std::span<const FleetSpan> spans);
 /// The bill of this many replicas per hour.
 Bill cheapest_bill(const Deployment& deployment, int replicas);
 
-/// The cheapest bill, and those at offers that may come to less where others share the instances: their GPUs in use
-/// cost less than it.
+/// The cheapest bill, and bills whose used GPUs cost less if other fleets share the instances.
 std::vector<Bill> bills_worth_sharing(const Deployment& deployment, const Deployment* prefill, const FleetSpan& span);
 
-/// "on_demand, runpod, 2026-05-22"; ", unchecked list" where nobody looked at the provider's own list.
+/// "on_demand, runpod, 2026-05-22"; ", unchecked list" if the provider's own list was not checked.
 std::string offer_words(const PriceQuote& quote);
-/// "2.69 USD/h per GPU (on_demand, runpod, 2026-05-22)". `quote`: null where no price is known.
+/// "2.69 USD/h per GPU (on_demand, runpod, 2026-05-22)". `quote`: null if no price is known.
 std::string price_line(const Deployment& deployment, const PriceQuote* quote);
-/// ... of a fleet; both roles' where they differ.
+/// The same for a fleet; both roles' prices if they differ.
 std::string bill_line(const Deployment& deployment, const Deployment* prefill, const Bill& bill);
 
-/// Changes with the shipped offers.
+/// A hash of the shipped offers.
 std::uint64_t prices_fingerprint();
 
 }  // namespace roofcast

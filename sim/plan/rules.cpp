@@ -39,7 +39,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 
 namespace {
 
-/// As `least, most`; nothing where the key is absent.
+/// A range `least, most`; empty if the key is absent.
 std::optional<std::pair<double, double>> range_of(ConfigReader& in, std::string_view key) {
   if (!in.has(key)) return std::nullopt;
   const std::vector<double> range = in.numbers(key, kAtLeastZero);
@@ -71,7 +71,7 @@ void check_architectures(ConfigReader& in) {
   }
 }
 
-/// Reads a sum from left to right.
+/// Parses a sum from left to right.
 class AmountParser {
  public:
   AmountParser(const ConfigNode& node, const DeploymentFacts& facts, double max_num_seqs)
@@ -139,7 +139,7 @@ class AmountParser {
   const DeploymentFacts& facts_;
   double max_num_seqs_;
   std::size_t at_ = 0;
-  int depth_ = 0;  ///< of max(...) in all
+  int depth_ = 0;  ///< nesting depth of max(...)
 };
 
 }  // namespace

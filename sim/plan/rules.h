@@ -1,5 +1,5 @@
 #pragma once
-// Conditions of the rules in recipes and clients: what is known of a deployment before its engine is.
+// Conditions of rules in recipes and clients: facts that are known of a deployment before its engine is.
 
 #include <optional>
 #include <string>
@@ -17,10 +17,10 @@ struct ModelSpec;
 
 struct Deployment;
 
-/// The facts that a rule may ask about. Null pointers, empty texts and zeros are unknown: a rule that asks about them
-/// is not in force.
+/// Facts that a rule may use. Null pointers, empty strings and zeros mean unknown: a rule that uses an unknown fact
+/// does not apply.
 struct DeploymentFacts {
-  std::string engine, version;  ///< a name of configs/engines and one of its releases
+  std::string engine, version;  ///< a name in configs/engines, and a release
   std::string client_date;      ///< day of the client's version, yyyy-mm-dd; empty: the newest
   const GpuSpec* gpu = nullptr;
   const ModelSpec* model = nullptr;
@@ -31,26 +31,26 @@ struct DeploymentFacts {
   double concurrency = 0;                       ///< requests in flight of a closed loop
 };
 
-/// Those of its engine, GPU, model, parts and formats; the deployment must outlive them.
+/// Facts of a deployment's engine, GPU, model, sharding and formats; the deployment must outlive them.
 DeploymentFacts facts_of(const Deployment& deployment);
 
-/// Whether a name fits a pattern, in which `*` stands for any text.
+/// Whether a name matches a pattern, in which `*` stands for any text.
 bool matches(std::string_view pattern, std::string_view text);
 
-/// Routed experts in any layer.
+/// Whether any layer has routed experts.
 bool has_experts(const ModelSpec& model);
-/// Latent attention to tokens that an indexer chooses.
+/// Whether it has latent attention with an indexer.
 bool has_indexed_latents(const ModelSpec& model);
 
-/// {engine, since, until, gpu, architecture, model, family, model_type, weights, kv_cache: a name or a list of names,
-/// `*` stands for any text; experts, indexed, attention_dp, disaggregated: true or false; client_since, client_until: a
-/// day; prompt_tokens, output_tokens: [least, most]}. `since` and `until` are releases of the engine, the latter
-/// excluded.
+/// A condition {engine, since, until, gpu, architecture, model, family, model_type, weights, kv_cache: a name or a list
+/// of names, `*` stands for any text; experts, indexed, attention_dp, disaggregated: true or false; client_since,
+/// client_until: a date; prompt_tokens, output_tokens: [least, most]}. `since` and `until` are engine releases, the
+/// latter exclusive.
 class Condition {
  public:
-  explicit Condition(const ConfigTree& when);  ///< null holds always; throws ConfigError for other keys
+  explicit Condition(const ConfigTree& when);  ///< null always holds; throws ConfigError for unknown keys
 
-  bool holds(const DeploymentFacts& facts) const;  ///< all of them
+  bool holds(const DeploymentFacts& facts) const;  ///< whether all parts hold
 
  private:
   using Names = std::optional<std::vector<std::string>>;  ///< absent: any
@@ -63,14 +63,14 @@ class Condition {
   std::optional<Amounts> prompt_tokens_, output_tokens_;
 };
 
-/// Whether a condition asks for the client's day.
+/// Whether a condition depends on the date of the client.
 bool asks_for_day(const ConfigTree& when);
 
-/// The same, read for one answer.
+/// The same, parsed for one evaluation.
 bool holds(const ConfigTree& when, const DeploymentFacts& facts);
 
-/// A sum of numbers, `prompt_tokens`, `output_tokens`, `concurrency`, `max_num_seqs` and `max(a, b)`, as in
-/// "max_num_seqs + prompt_tokens + 1500". `known` is false where a quantity in it is not known.
+/// Evaluates a sum of numbers, `prompt_tokens`, `output_tokens`, `concurrency`, `max_num_seqs` and `max(a, b)`, such as
+/// "max_num_seqs + prompt_tokens + 1500". `known` is false if a quantity in it is unknown.
 struct Amount {
   double value = 0;
   bool known = true;

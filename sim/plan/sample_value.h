@@ -1,5 +1,5 @@
 #pragma once
-// Statistics of latencies where nothing may have been sampled.
+// Statistics of latencies that may have no samples.
 
 #include <limits>
 
@@ -7,7 +7,7 @@
 
 namespace roofcast {
 
-/// A statistic of `samples`; not a number where there is none: null in JSON, an empty cell in CSV.
+/// A statistic of `samples`; NaN if there are none (null in JSON, an empty cell in CSV).
 inline double sample_value(const Distribution& samples, double statistic) {
   return samples.count() > 0 ? statistic : std::numeric_limits<double>::quiet_NaN();
 }

@@ -120,8 +120,8 @@ void check_generation(const FlashGeneration& generation, const Deployment& d, co
     const auto mixer = model_of(layer.mixer);
     const MixerFacts facts = mixer->facts();
     if (facts.indexer || facts.cache == TokenCache::kLatent)
-      throw ConfigError(mark, fmt::format("{} is of attention to every head's own keys; {} has {}", kernel,
-                                          d.model.name, mixer->name()));
+      throw ConfigError(
+          mark, fmt::format("{} needs attention with keys per head; {} has {}", kernel, d.model.name, mixer->name()));
     const auto heads = mixer->cached_heads();
     if (!heads) continue;
     if (heads->head_dim > generation.most_head_dim)
@@ -146,7 +146,7 @@ void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
     const bool latent = facts.cache == TokenCache::kLatent;
     if (kernel == "flash_unsplit" && latent)
       throw ConfigError(mark,
-                        "'attention_kernel: flash_unsplit' is of attention to every head's own keys; kernels that "
+                        "'attention_kernel: flash_unsplit' needs attention with keys per head; kernels that "
                         "decode latents always split the context (FlashMLA)");
     if (kernel == "naive" && (facts.indexer || (latent && !mixer->absorbed())))
       throw ConfigError(mark, fmt::format("'attention_kernel: naive' computes the score of every token, but {} of {} "
@@ -482,7 +482,7 @@ void note_quoted(Scenario& s, const ConfigTree& tree) {
     s.doubts.emplace_back(ConfigError(found.value->mark, text_of(found)).what());
 }
 
-/// Lists the keys of a foreign config that nobody read.
+/// Lists the unread keys of a foreign config.
 void note_unread(Scenario& s) {
   const ModelSpec& model = s.deployment->model;
   if (model.unread.empty()) return;

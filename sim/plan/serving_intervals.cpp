@@ -16,7 +16,7 @@
 namespace roofcast {
 namespace {
 
-/// Prices of the deployments' steps, which all draws shift.
+/// Step prices of the deployments, which all draws scale.
 using Pricers = std::map<const Deployment*, std::unique_ptr<StepPricer>>;
 
 MetricsList simulate_shifted(const Scenario& scenario, const std::map<const Deployment*, StepSpreads>& spreads,
@@ -34,7 +34,7 @@ MetricsList simulate_shifted(const Scenario& scenario, const std::map<const Depl
   return metrics_of(simulate(scenario.deployment, *scenario.workload, options), scenario);
 }
 
-/// What the whole deployment may be off by, of a metric: throughput falls as TPOT rises.
+/// The error of the whole deployment for a metric: throughput falls as TPOT rises.
 LogSpread spread_of(const std::string& metric, SystemSpread system, const SpeculationSpec& drafts) {
   const bool counts_steps =
       metric.find("itl") != std::string::npos;  // gaps between steps, however many tokens each gives
@@ -43,13 +43,13 @@ LogSpread spread_of(const std::string& metric, SystemSpread system, const Specul
   return metric.find("ttft") != std::string::npos ? system.ttft : system.tpot;
 }
 
-/// Requests come whatever becomes of those before them.
+/// Whether arrivals do not depend on earlier requests.
 bool is_open(const WorkloadSpec& w) {
   using Process = ArrivalSpec::Process;
   return w.arrivals.process != Process::kClosedLoop && w.arrivals.process != Process::kAllAtOnce;
 }
 
-/// Of the rate at which so many requests come: the gaps are drawn, and those of a measured run are others.
+/// The spread of the arrival rate of this many requests, because gaps are random.
 LogSpread arrivals_spread(const WorkloadSpec& w, double requests) {
   using Process = ArrivalSpec::Process;
   const Process process = w.arrivals.process;
@@ -58,12 +58,12 @@ LogSpread arrivals_spread(const WorkloadSpec& w, double requests) {
   return {-half, half};
 }
 
-/// Users without a pause: so many requests are in flight all the time.
+/// Whether users do not pause, so that the number in flight is constant.
 bool in_closed_loop(const WorkloadSpec& w) {
   return w.arrivals.process == ArrivalSpec::Process::kClosedLoop && w.arrivals.think_time <= Seconds(0);
 }
 
-/// Where every step takes exp(`slower`) times as long.
+/// The metrics if every step takes exp(`slower`) times as long.
 MetricsList metrics_at(const Scenario& scenario, Pricers& pricers, double slower) {
   ServingOptions options = scenario.serving;
   options.pricer = [&](std::shared_ptr<const Deployment> d) -> std::unique_ptr<StepPricer> {
@@ -122,7 +122,7 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
       system_spread(*scenario.deployment, regime_of(scenario, metrics), spreads[scenario.deployment.get()].launching);
   const MetricsList list = metrics_of(metrics, scenario);
   const auto spread = [&](const std::string& metric, double predicted) {
-    // The prediction itself is always within: a decision of the scheduler may turn with the slightest shift.
+    // The interval always contains the prediction: tiny shifts may change decisions of the scheduler.
     const LogSpread kernels{std::min(0.0, std::log(quantile(values[metric], 0.05) / predicted)),
                             std::max(0.0, std::log(quantile(values[metric], 0.95) / predicted))};
     return together(kernels, spread_of(metric, system, scenario.serving.speculation));
@@ -132,7 +132,7 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
   const LogSpread stay = mean_stay > 0 ? spread("mean_e2el_ms", mean_stay) : LogSpread{};
   MetricsList slow, fast;
   if (open) {
-    // Of steps, not of latencies: these hold what a queue makes of slower steps.
+    // Spreads of steps, not of latencies, which include the queueing due to slower steps.
     std::vector<double> steps;
     for (const std::vector<double>& draw : draws)
       steps.push_back(std::log(kernel_factor(spreads[scenario.deployment.get()].decode, draw)));
@@ -153,7 +153,7 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
       out.push_back({metric, predicted * std::exp(all.low), predicted * std::exp(all.high)});
       continue;
     }
-    // Users in flight stay as many: by Little's law they get through as their stay gets shorter.
+    // The number of users is constant: by Little's law throughput is inverse to their stay.
     const bool users = metric.ends_with("_throughput") && in_closed_loop(*scenario.workload);
     const LogSpread all = users ? LogSpread{-stay.high, -stay.low} : spread(metric, predicted);
     out.push_back({metric, predicted * std::exp(all.low), predicted * std::exp(all.high)});

@@ -1,5 +1,5 @@
 #pragma once
-// 90 % intervals of what a simulation measures.
+// 90 % intervals of simulated metrics.
 
 #include <string>
 #include <vector>
@@ -14,18 +14,17 @@ struct MetricInterval {
   double low = 0, high = 0;
 };
 
-/// Plays the scenario again under constants drawn from what their fits leave open. A draw is one lognormal factor for
-/// each family of operators, as wide as the family's discrepancy, and one for what is no operator (25 %), as in
-/// relative_spread; it holds for the whole run. A decode step and a prefill step are off by what the families weigh in
-/// them under the load in `metrics`, so their errors go together as far as they share families; a mixed step is its
-/// decodes and what the prompts add. To the 5th and 95th percentile of the draws comes what whole deployments were off
-/// by (system_spread), as an independent cause.
-/// Latencies and throughputs, of 40 stratified draws, of fewer above 100,000 requests. Empty above 500,000, which would
-/// take minutes, and for the ideal roofline.
+/// Repeats the simulation with constants drawn from the uncertainty of their fits. A draw is one lognormal factor per
+/// operator family, as wide as the residual of the family, and one for everything else (25 %), as in relative_spread;
+/// it holds for the whole run. Decode and prefill steps err by the weights of the families in them at the load in
+/// `metrics`, so their errors are correlated as far as they share families; a mixed step is its decodes plus what the
+/// prompts add. The 5th and 95th percentiles of the draws are combined with the errors of whole deployments
+/// (system_spread) as an independent cause. Covers latencies and throughputs, from 40 stratified draws (fewer above
+/// 100,000 requests). Empty above 500,000 requests, which would take minutes, and for the ideal roofline.
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics);
 
-/// The same of one metric ("ttft_p99", "tpot_mean") without playing the scenario again: the kernels' spread in the
-/// steps that the metric is made of, and what whole deployments were off by. For a plan's many candidates.
+/// The same for one metric ("ttft_p99", "tpot_mean") without another simulation: the kernel spread in the steps that
+/// make up the metric, and the errors of whole deployments. For the many candidates of a plan.
 LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, const std::string& metric);
 
 }  // namespace roofcast

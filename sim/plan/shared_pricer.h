@@ -3,7 +3,7 @@
 
 namespace roofcast {
 
-/// Hands on to a pricer that outlives the simulation.
+/// Forwards to a pricer that outlives the simulation.
 class SharedPricer final : public StepPricer {
  public:
   explicit SharedPricer(StepPricer& pricer) : pricer_(pricer) {}

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Equal keys stand for equal documents: file names are relative to the file that writes them.
+/// Equal keys mean equal documents: file names are relative to the file that contains them.
 std::string key_of(std::string_view kind, const ConfigTree& value) {
   std::string key(kind);
   key += '\n';
@@ -30,7 +30,7 @@ std::string key_of(std::string_view kind, const ConfigTree& value) {
   return key + (value->kind == ConfigNode::Kind::kScalar ? value->scalar : to_yaml(*value));
 }
 
-/// Keys whose value names a document, wherever they stand.
+/// Keys whose value names a document, wherever they occur.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNamed{{{"model", "models"},
                                                                                 {"base", "models"},
                                                                                 {"gpu", "hardware"},
@@ -44,7 +44,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNamed{{
                                                                                 {"client", "clients"},
                                                                                 {"front_end", "front-ends"}}};
 
-/// Folders of which any document may matter, named or not: defaults, recipes that are tried in turn, spreads.
+/// Folders of which any document may matter, named or not: defaults, recipes that are searched, spreads.
 constexpr std::array kWholeFolders{"engines", "recipes",   "clients",    "front-ends",
                                    "kernels", "rooflines", "uncertainty"};
 
@@ -76,7 +76,7 @@ class DocumentHasher {
   }
   static std::uint64_t folder(const fs::path& path, std::uint64_t state) {
     std::set<fs::path> files;
-    std::error_code fault;  // a folder that cannot be read fails where it is parsed
+    std::error_code fault;  // an unreadable folder fails when parsed
     for (const auto& entry : fs::directory_iterator(path, fault))
       if (entry.is_regular_file(fault)) files.insert(entry.path());
     for (const fs::path& file : files)
@@ -87,7 +87,7 @@ class DocumentHasher {
  private:
   static constexpr std::size_t kFileLimit = std::size_t{1} << (sizeof(std::size_t) > 4 ? 33 : 31);
 
-  /// A name that stands for nothing fails where it is used.
+  /// An unknown name fails when used.
   std::uint64_t named(std::string_view kind, const ConfigTree& value, std::uint64_t state) {
     const bool names = value->kind == ConfigNode::Kind::kScalar || value->find("name") != nullptr;
     if (!names || !seen_.insert(key_of(kind, value)).second) return state;
@@ -100,7 +100,7 @@ class DocumentHasher {
   static fs::path folder_named(const ConfigNode& node) {
     return fs::path(node.mark.path.str()).parent_path() / node.scalar;
   }
-  /// As "trace.csv" has, and "3.35 TB/s" has not.
+  /// True for "trace.csv", false for "3.35 TB/s".
   static bool has_ending(const std::string& text) {
     const std::size_t dot = text.rfind('.');
     return dot != std::string::npos && dot + 1 < text.size() && text.find_first_of("0123456789 /", dot) != dot + 1;

@@ -1,5 +1,5 @@
 #pragma once
-// Models, GPUs and engines as they were read, shared by many scenarios of one run.
+// Parsed models, GPUs and engines, shared by many scenarios of one run.
 
 #include <cstdint>
 #include <memory>
@@ -14,9 +14,9 @@ struct CalibratedGpu;
 struct EngineSpec;
 struct ModelSpec;
 
-/// `value` is what a scenario writes: a name, a file, or a map that overrides parts of what it names. Safe to use
-/// from several threads; references stay good as long as the cache. What cannot be read throws the same ConfigError
-/// every time, without being read again.
+/// `value` is what a scenario contains: a name, a file, or a map that overrides parts of what it names. Thread-safe;
+/// references stay valid as long as the cache. Invalid values throw the same ConfigError every time without being read
+/// again.
 class SpecCache {
  public:
   SpecCache();
@@ -26,8 +26,8 @@ class SpecCache {
   const CalibratedGpu& gpu(const ConfigTree& value, const std::string& kernels);
   const EngineSpec& engine(const ConfigTree& value);
 
-  /// Changes whenever what the scenario stands for does: the documents and the tables that it names, those that it
-  /// falls back on where it says nothing, and what these name in turn.
+  /// A hash that changes whenever the meaning of the scenario does: it covers the documents and tables that it names,
+  /// its defaults, and what these name in turn.
   std::uint64_t fingerprint(const ConfigTree& scenario);
 
  private:
@@ -36,7 +36,7 @@ class SpecCache {
   std::unique_ptr<State> state_;
 };
 
-/// FNV-1a over the text, from `state` (Fowler, Noll, Vo; constants of the 64-bit variant).
+/// FNV-1a of the text, starting from `state` (Fowler, Noll, Vo; constants of the 64-bit variant).
 std::uint64_t hash_text(std::string_view text, std::uint64_t state = 14695981039346656037ULL);
 
 }  // namespace roofcast

@@ -20,7 +20,7 @@ namespace {
 
 using Method = SpeculationSpec::Method;
 
-constexpr int kMostDrafts = 16;  ///< tried for the best k
+constexpr int kMostDrafts = 16;  ///< maximum k tried for best_drafts
 constexpr double kEagle3Words = 32000;
 constexpr double kFirstLayers = 0.25;  ///< share of the layers that a self-draft runs
 
@@ -42,7 +42,7 @@ std::vector<double> read_acceptance(ConfigReader& in, Method method, int drafts)
   return acceptance_by_position(accepted, drafts);
 }
 
-/// Launches stay; scheduling, sampling and the front end are the target's.
+/// Keeps launch costs; scheduling, sampling and the front end are the target's.
 EngineSpec draft_engine(const EngineSpec& target) {
   EngineSpec engine = target;
   engine.host = {.launch_time = target.host.launch_time};
@@ -93,7 +93,7 @@ void check_method(const ConfigReader& in, Method method, const Deployment& targe
   if (!other_model && in.has("model")) in.fail("model", "'model' goes with 'method: draft_model' alone");
 }
 
-/// What drafts, as a deployment; null where nothing runs on the GPU.
+/// The drafter as a deployment; null if nothing runs on the GPU.
 std::shared_ptr<const Deployment> read_drafter(ConfigReader& in, const Deployment& target, Method method) {
   switch (facts_of(method).drafter) {
     case Drafter::kNone:
@@ -110,8 +110,8 @@ std::shared_ptr<const Deployment> read_drafter(ConfigReader& in, const Deploymen
   return nullptr;
 }
 
-/// Each of `steps` passes over a block of `block_tokens` settles block_tokens / steps of them: a pass gives that many
-/// tokens, the last of them with the probability of the fraction.
+/// Each of `steps` passes over a block of `block_tokens` finalizes block_tokens / steps tokens; a fraction is the
+/// probability of one more.
 SpeculationSpec read_diffusion(ConfigReader in) {
   SpeculationSpec spec;
   spec.method = Method::kDiffusion;
@@ -125,8 +125,8 @@ SpeculationSpec read_diffusion(ConfigReader in) {
   return spec;
 }
 
-/// The window of N - 1 rows of W tokens holds the sequence's own token and what Jacobi iterations make of the next
-/// ones; G n-grams that it found before are judged beside it.
+/// The window of N - 1 rows of W tokens contains the sequence's own token and Jacobi iterates of the next ones; G
+/// n-grams found earlier are verified in parallel.
 SpeculationSpec read_lookahead(ConfigReader in) {
   SpeculationSpec spec;
   spec.method = Method::kLookahead;
@@ -140,9 +140,9 @@ SpeculationSpec read_lookahead(ConfigReader in) {
   return spec;
 }
 
-/// Drafts of a step where the scenario names no number. vLLM and TensorRT-LLM draft with as many multi-token-prediction
-/// layers as the checkpoint has (vllm/config/speculative.py, n_predict; MTPDecodingConfig, num_nextn_predict_layers).
-/// A suffix tree's most are its depth.
+/// Default number of drafts per step. vLLM and TensorRT-LLM draft with as many multi-token-prediction layers as the
+/// checkpoint has (vllm/config/speculative.py, n_predict; MTPDecodingConfig, num_nextn_predict_layers). For a suffix
+/// tree, its depth.
 int usual_drafts(Method method, const Deployment& target) {
   constexpr int kSuffixDepth = 24, kUsual = 4;
   if (method == Method::kSuffix) return kSuffixDepth;
@@ -151,7 +151,7 @@ int usual_drafts(Method method, const Deployment& target) {
                                       : static_cast<int>(std::clamp(std::ceil(target.model.mtp_layers), 1.0, 64.0));
 }
 
-/// Drafts up to the last whose path is likely enough: a suffix tree knows how often each continuation came before.
+/// Limits drafts to those with a likely path: a suffix tree knows how often each continuation occurred.
 void end_unlikely_drafts(SpeculationSpec& spec, double least) {
   double path = 1;
   for (int i = 0; i < spec.num_speculative_tokens; ++i) {
@@ -246,7 +246,7 @@ Bytes draft_weight_bytes(const SpeculationSpec& spec) {
   body.vocabulary = 0;
   const Bytes layers = weight_bytes(body, d.precision, d.sharding);
   ModelSpec tied = d.model;
-  tied.tied_embedding = true;  // one matrix for both: what is left is the head
+  tied.tied_embedding = true;  // one matrix for both
   const Bytes head = weight_bytes(tied, d.precision, d.sharding) - layers;
   const Bytes one = method.own_head ? layers + head : layers;
   return method.drafter == Drafter::kHeads ? one * spec.num_speculative_tokens : one;
@@ -308,7 +308,8 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   SpeculationEstimate e = round_of(target, draft.get(), spec, batch, context);
   const LogSpread slower = acceptance_spread(spec);
   e.speedup_low = e.speedup * std::exp(-slower.high), e.speedup_high = e.speedup * std::exp(-slower.low);
-  if (facts_of(spec.method).drafter == Drafter::kNone) {  // a diffusion model's block is what it was trained for
+  if (facts_of(spec.method).drafter ==
+      Drafter::kNone) {  // the block size of a diffusion model is fixed by its training
     if (spec.diffuses()) e.tokens_bound = e.tokens_per_step;
     e.best_drafts = spec.num_speculative_tokens, e.best_speedup = e.speedup;
     return e;

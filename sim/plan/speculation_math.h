@@ -1,20 +1,20 @@
 #pragma once
-// Speculative decoding in closed form: what k drafts per step are worth.
+// Speculative decoding in closed form: the value of k drafts per step.
 
 namespace roofcast {
 
-/// Tokens of one verify step. Draft i counts only when all before it were accepted, each with probability a, and the
-/// verifying pass adds one token of its own, so
+/// Tokens per verification step. Draft i counts only if all earlier ones were accepted, each with probability a, and
+/// the verification pass adds one token, so
 ///   E = 1 + a + a^2 + ... + a^k = (1 - a^(k+1)) / (1 - a),   k + 1 at a = 1.
 /// Source: Leviathan, Kalman, Matias, 2023, arXiv:2211.17192, equation 1.
 double expected_tokens(double acceptance, int drafts);
 
-/// k a + 1: the same if every draft were judged apart from those before it. Never below expected_tokens, and equal to
-/// it for one draft, for a = 0 and for a = 1.
+/// k a + 1: the same if every draft were judged independently. Never below expected_tokens, and equal for one draft,
+/// for a = 0 and for a = 1.
 double expected_tokens_bound(double acceptance, int drafts);
 
-/// Decoding time without over with speculation, when a draft costs `cost_ratio` of a step of the target and the
-/// verifying pass costs `verify_ratio` of it (1 while the weights bound it):  E / (k r + v).
+/// Decoding time without speculation / with speculation, if a draft costs `cost_ratio` of a step of the target and the
+/// verification pass `verify_ratio` of it (1 if bound by weight traffic):  E / (k r + v).
 double speculation_speedup(double acceptance, int drafts, double cost_ratio, double verify_ratio = 1.0);
 
 struct BestDrafts {

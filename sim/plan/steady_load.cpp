@@ -33,8 +33,9 @@ std::string reason_against(const Deployment& d, const EstimateRequest& r) {
   if (d.memory.infeasible) return "it does not fit";
   if (r.output_tokens < 2) return "a request of one output token has no TPOT";
   if (r.speculation.active() && !d.engine.kv_cache) return "passes without a KV cache are not simulated";
-  if (r.batch > kManyRequests / kLeastRounds) return "users are many; 'roofcast simulate' plays a closed loop of them";
-  if (r.output_tokens > kMostOutput) return "answers are long; 'roofcast simulate' plays a closed loop of them";
+  if (r.batch > kManyRequests / kLeastRounds)
+    return "users are many; 'roofcast simulate' simulates a closed loop of them";
+  if (r.output_tokens > kMostOutput) return "answers are long; 'roofcast simulate' simulates a closed loop of them";
   return "";
 }
 

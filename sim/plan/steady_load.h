@@ -5,8 +5,8 @@
 
 namespace roofcast {
 
-/// Simulates that load on one replica, 20 requests of each user, as `simulate` would. Left out where answers are so
-/// long that it could take seconds, and where there is no load of such requests.
+/// Simulates this load on one replica, 20 requests per user, as `simulate` would. Skipped if outputs are so long that
+/// it could take seconds, and if such requests cannot be simulated.
 SteadyLoad steady_load(const std::shared_ptr<const Deployment>& deployment, const EstimateRequest& request);
 
 }  // namespace roofcast

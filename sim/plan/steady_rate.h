@@ -6,9 +6,9 @@
 
 namespace roofcast {
 
-/// Output tokens per second while every user of a closed loop waits for an answer or thinks: by Little's law users x
-/// tokens / (latencies + pauses), summed over the requests. Unlike the throughput of the whole run it does not count
-/// how the run begins and ends. 0 of other loads.
+/// Output tokens per second while every user of a closed loop waits for an answer or thinks: by Little's law, users x
+/// tokens / (latencies + pauses), summed over the requests. Unlike the throughput of the whole run it excludes ramp-up
+/// and ramp-down. 0 for other loads.
 double steady_output_rate(const WorkloadSpec& workload, const ServingMetrics& metrics);
 
 }  // namespace roofcast

@@ -20,7 +20,7 @@
 namespace roofcast {
 namespace {
 
-/// Conditions beside those of sim/plan/rules.h.
+/// Conditions in addition to those of sim/plan/rules.h.
 constexpr std::array<std::string_view, 20> kOwnKeys{"method",
                                                     "activations",
                                                     "kv_cache",
@@ -102,7 +102,7 @@ class OwnCondition {
            !(not_model_ && not_model_->holds(facts)) && (!cut_blocks_ || cut(d));
   }
 
-  /// The first product whose blocks are cut, of those that the rule asks about.
+  /// The first product with split blocks, of those that the rule covers.
   std::optional<CutBlocks> cut(const Deployment& d) const {
     if (!cut_blocks_) return std::nullopt;
     for (CutBlocks& c : cut_blocks(d.model, d.precision, d.sharding)) {
@@ -209,7 +209,7 @@ const SupportTable& table_of(const std::string& engine) {
   return read[engine] = shipped ? read_table(engine) : SupportTable{};
 }
 
-/// The same GPUs, or fewer, that share the model in whole blocks; empty: none of those tried.
+/// The same number of GPUs, or fewer, that split the model in whole blocks; empty: none found.
 std::string in_whole_blocks(const Deployment& d) {
   const auto loads = [&](const Sharding& s) {
     try {
@@ -233,7 +233,7 @@ std::string in_whole_blocks(const Deployment& d) {
   return out.empty() ? "" : "; what loads: " + fmt::format("{}", fmt::join(out, ", or "));
 }
 
-/// What the rule speaks of, in numbers.
+/// The figures behind the rule.
 std::string cut_text(const CutBlocks& cut, const Deployment& d) {
   return fmt::format(": the width of {} is {}, {} on a GPU{}", cut.part, cut.whole, cut.share, in_whole_blocks(d));
 }
@@ -283,7 +283,7 @@ std::vector<std::string> older_than_model(const Scenario& s, const std::string& 
 
 std::vector<std::string> check_support(const Scenario& s, bool forced, const Mark& mark) {
   std::vector<std::string> doubts;
-  if (s.deployment->fidelity == Fidelity::kIdeal) return doubts;  // the datasheet's arithmetic needs no engine
+  if (s.deployment->fidelity == Fidelity::kIdeal) return doubts;  // the ideal roofline needs no engine
   for (const SupportRule& rule : support_rules(s)) {
     const std::string text = fmt::format("{} ({})", rule.reason, rule.source);
     if (!rule.runs && !forced)

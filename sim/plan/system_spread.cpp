@@ -75,7 +75,7 @@ const Uncertainty& uncertainty() {
   return read;
 }
 
-/// The deployments by whose measured runs a recipe's widths were checked; none for a recipe that cannot be read here.
+/// The deployments whose measured runs validated a recipe's widths; empty for a recipe that cannot be read.
 const std::vector<Condition>& validated_deployments(const std::string& recipe) {
   static std::mutex mutex;
   static std::map<std::string, std::vector<Condition>> known;
@@ -91,7 +91,7 @@ const std::vector<Condition>& validated_deployments(const std::string& recipe) {
   return deployments;
 }
 
-/// Whether measured runs of this recipe on such a deployment showed the widths by regime.
+/// Whether measured runs of this recipe on such a deployment validated the widths by regime.
 bool is_validated(const Deployment& d) {
   if (d.recipe.empty()) return false;
   const DeploymentFacts facts = facts_of(d);
@@ -102,7 +102,7 @@ bool is_validated(const Deployment& d) {
 LogSpread normal(double deviation) { return {-kNinetyPercent * deviation, kNinetyPercent * deviation}; }
 SystemSpread normal(const Uncertainty::Deviation& d) { return {normal(d.ttft), normal(d.tpot)}; }
 
-/// Whole runs of one user, on hardware left out, show a backend's own deviation already.
+/// Single-user runs, on hardware left out, already show a backend's own spread.
 bool has_spread(const Deployment& d, LoadRegime regime) {
   if (d.fidelity == Fidelity::kIdeal) return false;
   const bool whole_runs = d.roofline() != nullptr && !d.roofline()->source.empty();
@@ -114,13 +114,13 @@ void widen(SystemSpread& spread, const SystemSpread& more) {
   spread.tpot = together(spread.tpot, more.tpot);
 }
 
-/// Hosts launch at different paces: a step follows with the share that launching takes of it.
+/// Hosts launch at different speeds, which affects a step in proportion to its launch time.
 SystemSpread launching_spread(double share) {
   const Uncertainty::Deviation& whole = uncertainty().launches;
   return normal(Uncertainty::Deviation{share * whole.ttft, share * whole.tpot});
 }
 
-/// `launch`: what is not known of it; `release`: the kernels are those of another one.
+/// `launch`: uncertainty of the launch; `release`: the kernels are those of another release.
 SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool release,
                        double launching) {
   if (!has_spread(d, regime)) return {};
@@ -141,7 +141,7 @@ std::string_view name_of(LoadRegime regime) { return kRegimes[static_cast<std::s
 LoadRegime load_regime(const Deployment& d, int replicas, double in_flight, double tokens) {
   const double each = in_flight / std::max(1, replicas);
   const double room = d.memory.max_batch(tokens, d.engine.block_size) * d.sharding.attention_dp;
-  if (each > std::min<double>(room, d.seats())) return LoadRegime::kSaturated;
+  if (each > std::min<double>(room, d.max_sequences())) return LoadRegime::kSaturated;
   return each <= 4.0 * d.sharding.gpus() ? LoadRegime::kLight : LoadRegime::kLoaded;
 }
 

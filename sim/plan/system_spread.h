@@ -1,6 +1,6 @@
 #pragma once
-// How far a whole deployment may be off: what left-out classes of measured runs showed. It holds the errors of measured
-// kernels, too; what is added for kernels beside it widens intervals a little more than their coverage needs.
+// Errors of whole deployments, from classes of measured runs that were left out of the fit. They already contain the
+// errors of measured kernels; adding kernel errors widens intervals a little more than coverage requires.
 
 #include <string_view>
 
@@ -10,14 +10,14 @@ struct Deployment;
 struct StepBreakdown;
 
 enum class LoadRegime {
-  kLight,      ///< at most 4 requests in flight on a GPU
+  kLight,      ///< at most 4 requests in flight per GPU
   kLoaded,     ///< more
-  kSaturated,  ///< requests wait for a place in the batch or for memory, if the forecast errs a little
-  kQueued,     ///< they wait in the forecast, too: most of TTFT is a queue, as long as the throughput makes it
+  kSaturated,  ///< requests wait for a slot or memory if the forecast is slightly off
+  kQueued,     ///< requests wait in the forecast too: queueing dominates TTFT
 };
 std::string_view name_of(LoadRegime regime);
 
-/// `in_flight`: requests on all replicas; `tokens`: of one, at its end.
+/// `in_flight`: requests on all replicas; `tokens`: tokens of one request at its end.
 LoadRegime load_regime(const Deployment& deployment, int replicas, double in_flight, double tokens);
 
 /// 5 and 95 % quantiles of ln(measured / predicted); low is at most 0, high at least 0.
@@ -32,16 +32,16 @@ struct LogSpread {
 struct SystemSpread {
   LogSpread ttft, tpot;
 };
-/// `launching`: of a decode step (launched_share).
+/// `launching`: launched_share() of a decode step.
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, double launching);
-/// The share of a step that launching its kernels takes, 0 to 1; 0 under CUDA graphs.
+/// The fraction of a step spent launching kernels, 0 to 1; 0 with CUDA graphs.
 double launched_share(const StepBreakdown& step);
-/// The spread of the power that GPUs draw; nothing for the ideal roofline.
+/// The spread of GPU power; zero for the ideal roofline.
 LogSpread power_spread(const Deployment& deployment);
-/// Whether its constants are those of a GPU of another vendor.
+/// Whether the constants come from a GPU of another vendor.
 bool of_another_vendor(const Deployment& deployment);
 
-/// Independent causes together: each side by its own root of the sum of squares.
+/// Combines independent causes: root of the sum of squares, separately for each side.
 LogSpread together(const LogSpread& one, const LogSpread& other);
 
 }  // namespace roofcast

@@ -12,7 +12,7 @@ namespace roofcast {
 
 namespace {
 
-/// A step of `batch` decoding sequences by the tokens that each of them gets from it.
+/// Time per token and sequence of a step with `batch` decoding sequences.
 double decode_time(StepModel& model, const SpeculationSpec& drafts, const StepBatch& batch) {
   StepBatch step = batch;
   step.query_len = drafts.query_len();
@@ -23,7 +23,7 @@ double decode_time(StepModel& model, const SpeculationSpec& drafts, const StepBa
   return seconds / AcceptanceLaw(drafts).mean_tokens();
 }
 
-/// Sequences that answer a prompt, in the mean.
+/// Mean number of sequences per prompt.
 double sequences_of(const WorkloadSpec& w, const ServingMetrics& m) {
   if (w.clients.empty() || m.clients.size() != w.clients.size()) return w.samples.generated;
   double sequences = 0;
@@ -32,15 +32,14 @@ double sequences_of(const WorkloadSpec& w, const ServingMetrics& m) {
   return sequences / static_cast<double>(m.completed);
 }
 
-/// Sequences that decode on one replica, in the mean, by Little's law: the gaps between the tokens of all of them, over
-/// the run. Queueing and prefill are no part of it.
+/// Mean number of decoding sequences per replica, by Little's law over the gaps between tokens; without queueing and
+/// prefill.
 double decoding_on_each(const ServingMetrics& m, double replicas) {
   const double seconds = m.itl_ms.count() * m.itl_ms.mean() / 1e3;
   return seconds / m.duration.base() / std::max(1.0, replicas);
 }
 
-/// Visible tokens up to which a layer attends to all; past them an indexer chooses so many, which is another kernel. 0:
-/// there is no indexer.
+/// Number of visible tokens beyond which an indexer selects, which runs another kernel; 0: no indexer.
 double chosen_tokens(const ModelSpec& model) {
   double most = 0;
   for (const LayerKind& kind : model.layers) most = std::max(most, facts_of(kind.mixer).chosen_tokens);
@@ -49,8 +48,8 @@ double chosen_tokens(const ModelSpec& model) {
 
 }  // namespace
 
-/// Both steps run the same kernels: where cached tokens would bring the chunk past the chosen ones, it is there in
-/// either, and what the other kernel costs the chunk's own tokens is no part of the difference.
+/// Both steps must run the same kernels: if cached tokens would bring the chunk beyond the selected ones, both are
+/// beyond, so that the extra cost of that kernel for the chunk's own tokens cancels.
 double cached_token_seconds(StepModel& model, int chunk) {
   const Deployment& d = model.deployment();
   const int ranks = d.sharding.attention_dp;
@@ -71,7 +70,7 @@ TokenTimes token_times(const std::shared_ptr<const Deployment>& deployment, cons
   const int chunk = std::max(1, std::min(d.engine.max_num_batched_tokens, static_cast<int>(std::lround(prompt))));
   const int ranks = d.sharding.attention_dp;
   const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(ranks), {chunk, 0, true});
-  const int batch = std::max(1, std::min(d.seats(), static_cast<int>(std::lround(decoding))));
+  const int batch = std::max(1, std::min(d.max_sequences(), static_cast<int>(std::lround(decoding))));
   const StepBatch step{.decodes = batch, .decode_context = batch * (prompt + output / 2), .prefills = {}};
   const double input = model.time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base() / chunk / ranks;
   return {.input = input,

@@ -15,7 +15,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kKernels = kOperatorFamilies + 1;
-/// Share of the TTFT above which it is more a queue than a prompt's own time: half, where the larger part changes.
+/// Fraction of TTFT above which it counts as queueing.
 constexpr double kMostlyQueue = 0.5;
 enum Dimension : std::size_t { kSystem = kKernels, kFirstToken, kAcceptance, kLoad, kDimensions };
 
@@ -53,12 +53,12 @@ class ShiftedPricer final : public StepPricer {
   StepFactors factors_;
 };
 
-/// ln of the factor at a standard normal value: each side as wide as its quantile says.
+/// ln of the factor at a standard normal value; each side has its own width.
 double at(const LogSpread& spread, double normal) {
   return normal < 0 ? -spread.low / kNinetyPercent * normal : spread.high / kNinetyPercent * normal;
 }
 
-/// What one spread has beyond another.
+/// The part of one spread beyond another.
 LogSpread beyond(const LogSpread& whole, const LogSpread& part) {
   const auto rest = [](double a, double b) { return std::sqrt(std::max(0.0, a * a - b * b)); };
   return {-rest(whole.low, part.low), rest(whole.high, part.high)};
@@ -139,7 +139,7 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
   Scenario fleet = scenario;
   fleet.serving.replicas = replicas;
   const LoadRegime regime = regime_of(fleet, nominal);
-  // A fleet whose queue grows in some draw is simulated to do so; that is not drawn a second time.
+  // A queue that grows in some draw does so in the simulation; it is not drawn again.
   const bool waits = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
   const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, spreads_[&d].launching);
   system_ = system.tpot;

@@ -1,5 +1,5 @@
 #pragma once
-// How long the requests of an estimate are where nobody says it.
+// Default request lengths of an estimate.
 
 #include <optional>
 
@@ -9,9 +9,9 @@ namespace roofcast {
 
 struct Deployment;
 
-/// 1024 tokens of prompt and 128 of output, or as many as the served context or an encoder-decoder has positions for.
-/// One that is given stays as it is. Whisper's prompt is the four tokens that start, name language and task, and say
-/// that there are no time stamps (Radford et al. 2022, arXiv:2212.04356, figure 1); its sound comes on top.
+/// 1024 prompt and 128 output tokens, limited by the served context or the positions of an encoder-decoder. Given
+/// lengths are kept. Whisper's prompt is the four tokens for start, language, task and no timestamps (Radford et al.
+/// 2022, arXiv:2212.04356, figure 1), in addition to its audio.
 RequestLengths usual_lengths(const Deployment& deployment, std::optional<int> prompt, std::optional<int> output);
 
 }  // namespace roofcast

@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-constexpr double kUsualShare = 0.85;  ///< as SGLang is launched where its own choice leaves too little
+constexpr double kUsualShare = 0.85;  ///< a common launch setting of SGLang if its default leaves too little
 
 bool fits(const Deployment& d) {
   try {

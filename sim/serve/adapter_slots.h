@@ -1,5 +1,5 @@
 #pragma once
-// Which adapters lie on the GPU of a rank, and which in host memory.
+// Which LoRA adapters are loaded on the GPUs of a rank, and which are in host memory.
 
 #include <algorithm>
 #include <list>
@@ -9,9 +9,10 @@
 
 namespace roofcast {
 
-/// Adapters by number from 1 on; 0 is none. Running sequences hold the slots of theirs; a slot that nobody holds keeps
-/// its adapter until the room is needed, least recently used first (vllm/lora/model_manager.py,
-/// LRUCacheLoRAModelManager; SGLang's --lora-eviction-policy lru). Host memory works in the same way.
+/// Adapters are numbered from 1; 0 means none. A running sequence holds the slot of its adapter. A slot that no
+/// sequence holds keeps its adapter until another one needs it; the least recently used adapter leaves first
+/// (vllm/lora/model_manager.py, LRUCacheLoRAModelManager; SGLang's --lora-eviction-policy lru). Host memory works
+/// alike.
 class AdapterSlots {
  public:
   explicit AdapterSlots(const Deployment& d) {
@@ -22,18 +23,18 @@ class AdapterSlots {
     bytes_ = adapter_bytes(d.model, a, d.sharding, a.rank);
     const Bytes whole = adapter_bytes(d.model, a, Sharding{}, a.rank);
     from_disk_ = whole / a.disk;
-    for (int i = 1; i <= std::min(a.in_host, a.count); ++i) host_.touch(i);  // the most popular ones, at the start
+    for (int i = 1; i <= std::min(a.in_host, a.count); ++i) host_.touch(i);  // the most popular adapters come first
   }
 
   bool active() const { return slots_ > 0; }
-  /// Adapters of the sequences that run.
+  /// The number of distinct adapters of running sequences.
   int held() const { return static_cast<int>(holders_.size()); }
   /// Whether a sequence with this adapter may start now.
   bool can_hold(int adapter) const { return adapter == 0 || holders_.contains(adapter) || holders_.size() < slots_; }
 
   struct Load {
     Bytes copied{};  ///< over PCIe; 0: it was already on the GPU
-    Seconds read{};  ///< time to read it from disk, before the copy
+    Seconds read{};  ///< time to read the adapter from disk before the copy
   };
   Load hold(int adapter) {
     if (adapter == 0) return {};
@@ -54,7 +55,7 @@ class AdapterSlots {
   void forget() { gpu_ = {}; }  ///< the GPU has lost its contents
 
  private:
-  /// Numbers in the order of their last use.
+  /// Adapter numbers in order of last use.
   class Recent {
    public:
     void touch(int i) {
@@ -67,9 +68,9 @@ class AdapterSlots {
         order_.splice(order_.end(), order_, found->second);
       }
     }
-    bool fresh() const { return fresh_; }  ///< the last one touched was new
+    bool fresh() const { return fresh_; }  ///< the number touched last was not in the list
     std::size_t size() const { return order_.size(); }
-    /// The least recently used one that is not needed.
+    /// Drops the least recently used number for which `needed` is false.
     void drop_oldest(const auto& needed) {
       const auto oldest = std::find_if(order_.begin(), order_.end(), [&](int i) { return !needed(i); });
       if (oldest == order_.end()) return;

@@ -1,5 +1,5 @@
 #pragma once
-// Requests with the adapters that they name.
+// Assigns adapters to requests.
 
 #include <algorithm>
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace roofcast {
 
-/// Draws an adapter by popularity for each request that names none; all turns of a session get the same one. Prefixes
-/// are shared among requests of one adapter only: keys and values differ (vllm/v1/core/kv_cache_utils.py,
-/// generate_block_hash_extra_keys).
+/// Draws an adapter by popularity for each request that names none. All turns of a session get the same adapter. Only
+/// requests of one adapter share prefixes, because keys and values differ between adapters
+/// (vllm/v1/core/kv_cache_utils.py, generate_block_hash_extra_keys).
 class AdapterSource final : public RequestSource {
  public:
   AdapterSource(RequestSource& source, const AdapterSpec& adapters, std::uint64_t seed) : source_(source), seed_(seed) {
@@ -46,7 +46,7 @@ class AdapterSource final : public RequestSource {
 
   RequestSource& source_;
   std::uint64_t seed_;
-  std::vector<double> bounds_;  ///< shares of all adapters up to each
+  std::vector<double> bounds_;  ///< cumulative popularity
 };
 
 }  // namespace roofcast

@@ -66,7 +66,7 @@ void parse_profile(ConfigReader& in, ArrivalSpec& arrivals) {
   if (arrivals.profile_period < Seconds(1)) in.fail("profile_period", "'profile_period' must be at least 1 s");
 }
 
-/// Says of a key that is left which arrivals it is of.
+/// Rejects remaining keys and names the arrival process to which each belongs.
 void refuse_keys_of_others(ConfigReader& in, Process process) {
   struct Key {
     std::string_view name, of;
@@ -96,11 +96,11 @@ void refuse_keys_of_others(ConfigReader& in, Process process) {
   }
 }
 
-/// Pauses are drawn in whole milliseconds. A session that pauses for a day is over.
+/// Pauses are drawn in whole milliseconds; a pause of a day ends the session.
 constexpr Seconds kShortestPause{1e-3}, kLongestPause{86400};
 constexpr LengthLimits kPauseLimits{.longest = 86'400'000, .default_max = 86'400'000};
 
-/// A law's key that is a time, in milliseconds; `mu` of the logarithm of seconds, so of that of milliseconds.
+/// A key of a distribution that is a time, converted to milliseconds; `mu` is shifted by ln(1000).
 ConfigTree in_milliseconds(ConfigReader& law, const std::string& key) {
   constexpr std::array<std::string_view, 5> kTimes{"value", "min", "max", "mean", "p50"};
   if (!law.has(key)) return law.tree(key);
@@ -113,8 +113,8 @@ ConfigTree in_milliseconds(ConfigReader& law, const std::string& key) {
                      law.mark_of(key));
 }
 
-/// `think_time: 11 s`, the mean of exponential pauses, or `{distribution: lognormal, mean: 40 s, p50: 10 s, max: 600
-/// s}` and the other laws of lengths, with times for numbers.
+/// `think_time: 11 s` is the mean of exponential pauses. Length distributions work too, with times instead of numbers:
+/// `{distribution: lognormal, mean: 40 s, p50: 10 s, max: 600 s}`.
 void parse_pauses(ConfigReader& in, ArrivalSpec& arrivals) {
   const ConfigTree tree = in.has("think_time") ? in.tree("think_time") : nullptr;
   if (!tree || tree->kind != ConfigNode::Kind::kMap) {
@@ -174,7 +174,7 @@ ArrivalClock::ArrivalClock(const ArrivalSpec& arrivals, Random random, Seconds s
   begin_ = now_ = even(start.base());
 }
 
-/// The profile's integral up to a time.
+/// The integral of the profile from 0 to `time`.
 double ArrivalClock::even(double time) const {
   if (passed_.empty()) return time;
   const double period = arrivals_.profile_period.base(), slices = static_cast<double>(passed_.size());
@@ -184,13 +184,14 @@ double ArrivalClock::even(double time) const {
   return times * passed_.back() + (i == 0 ? 0.0 : passed_[i - 1]) + inside;
 }
 
-/// The slice in which so much even time of a period has passed.
+/// The slice of a period in which the even time `rest` is reached.
 std::size_t ArrivalClock::slice_at(double rest) const {
   return static_cast<std::size_t>(std::min<std::ptrdiff_t>(
       std::upper_bound(passed_.begin(), passed_.end(), rest) - passed_.begin(), std::ssize(passed_) - 1));
 }
 
-/// The law in force where the last gap ended. A Weibull gap is mean / Gamma(1 + 1/k) * E^(1/k), E exponential.
+/// Draws from the gap distribution at the end of the last gap. A Weibull gap is mean / Gamma(1 + 1/k) * E^(1/k), E
+/// exponential.
 double ArrivalClock::gap(double mean) {
   using Law = ArrivalSpec::Gaps::Law;
   // Gaps of shape 1/cv^2 and mean 1/rate: Var/mean^2 = 1/shape = cv^2.
@@ -207,7 +208,7 @@ double ArrivalClock::gap(double mean) {
   return random_.exponential(mean);
 }
 
-/// The inverse of the profile's integral, which gains a period every period.
+/// The inverse of the profile's integral, which grows by one period per period.
 double ArrivalClock::stretched(double even) const {
   if (passed_.empty()) return even;
   const double period = passed_.back(), times = std::floor(even / period), rest = even - times * period;

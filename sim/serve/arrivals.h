@@ -1,5 +1,5 @@
 #pragma once
-// When requests arrive, for the processes that have a clock of their own.
+// Arrival times of processes that do not depend on the server (open loads).
 
 #include <cstdint>
 #include <vector>
@@ -10,13 +10,12 @@ namespace roofcast {
 
 ArrivalSpec parse_arrivals(ConfigReader in);
 
-/// Arrival times one after another. A constant process sends request i at i / rate; a Poisson or gamma
-/// process waits one gap before its first request, as `vllm bench serve` does; the others send at 0. Under a profile
-/// the process runs in stretched time: a gap ends when the rate, integrated over it, has reached what the even rate
-/// has.
+/// Generates arrival times in order. A constant process sends request i at i / rate. A Poisson or gamma process waits
+/// one gap before its first request, as `vllm bench serve` does. The others send everything at 0. With a rate profile,
+/// gaps are drawn at constant rate in stretched ("even") time and mapped back through the integral of the profile.
 class ArrivalClock {
  public:
-  /// From `start` of the profile on, as if nothing had come before; times count from there.
+  /// Starts at time `start` of the profile with no earlier arrivals. Returned times count from `start`.
   ArrivalClock(const ArrivalSpec& arrivals, Random random, Seconds start = Seconds(0));
   Seconds next();
 
@@ -28,7 +27,7 @@ class ArrivalClock {
 
   ArrivalSpec arrivals_;
   Random random_;
-  std::vector<double> passed_;  ///< by slice of the profile: even time up to its end, s
+  std::vector<double> passed_;  ///< even time at the end of each slice of the profile, s
   Seconds start_;
   double begin_ = 0.0;  ///< even time at the start
   double now_ = 0.0;

@@ -11,9 +11,9 @@ namespace roofcast {
 namespace {
 
 constexpr std::array kPolicies{
-    ScalingPolicyName{"queue", "prompts that wait per replica"},
+    ScalingPolicyName{"queue", "waiting prompts per replica"},
     ScalingPolicyName{"concurrency", "requests in flight, a replica"},
-    ScalingPolicyName{"utilization", "share of the engine's places (max_num_seqs) in use"},
+    ScalingPolicyName{"utilization", "running sequences as a share of max_num_seqs"},
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ int Autoscaler::wish(const FleetLoad& load, int current) const {
       replicas = (load.waiting + load.running) / spec_.target;
       break;
     case ScalingPolicy::kUtilization:
-      replicas = (load.waiting + load.running) / (load.places * spec_.target);
+      replicas = (load.waiting + load.running) / (load.max_sequences * spec_.target);
       break;
   }
   if (load.waiting + load.running > 0) replicas = std::max(replicas, 1.0);
@@ -63,7 +63,7 @@ int Autoscaler::wish(const FleetLoad& load, int current) const {
 int Autoscaler::wanted(SimTime now, const FleetLoad& load, int current) {
   past_.push_back({now, wish(load, current)});
   const SimTime longest = SimTime::of(std::max(spec_.scale_up_delay, spec_.scale_down_delay));
-  while (past_.front().at + longest < now) past_.pop_front();  // the newest is now
+  while (past_.front().at + longest < now) past_.pop_front();  // the newest entry is from now
   int fewest = spec_.max, most = spec_.min;
   for (const Wish& w : past_) {
     if (w.at + SimTime::of(spec_.scale_up_delay) >= now) fewest = std::min(fewest, w.replicas);

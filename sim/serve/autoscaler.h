@@ -1,5 +1,5 @@
 #pragma once
-// How many replicas an autoscaler wants.
+// How many replicas an autoscaler requests.
 
 #include <deque>
 #include <span>
@@ -11,18 +11,18 @@
 namespace roofcast {
 
 enum class ScalingPolicy {
-  kQueue,        ///< prompts that wait per replica
+  kQueue,        ///< waiting prompts per replica
   kConcurrency,  ///< requests in flight per replica: waiting and running
-  kUtilization,  ///< share of the engine's places (max_num_seqs) in use; a GPU that decodes is busy at any load
+  kUtilization,  ///< running sequences / max_num_seqs; GPU utilization would be high at any load
 };
 
 struct AutoscalingSpec {
   int min = 1, max = 8;  ///< replicas
   ScalingPolicy policy = ScalingPolicy::kConcurrency;
   double target = 32;             ///< in the policy's unit
-  Seconds interval{15};           ///< between decisions (Kubernetes' horizontal pod autoscaler has 15 s)
-  Seconds scale_up_delay{0};      ///< the fewest replicas wanted over this time are started
-  Seconds scale_down_delay{300};  ///< the most replicas wanted over this time are kept (Kubernetes: 300 s)
+  Seconds interval{15};           ///< between decisions (15 s in Kubernetes' horizontal pod autoscaler)
+  Seconds scale_up_delay{0};      ///< scale up to the minimum requested in this window
+  Seconds scale_down_delay{300};  ///< scale down to the maximum requested in this window (Kubernetes: 300 s)
 };
 AutoscalingSpec parse_autoscaling(ConfigReader& in);
 
@@ -31,20 +31,20 @@ struct ScalingPolicyName {
 };
 std::span<const ScalingPolicyName> scaling_policies();  ///< in the order of ScalingPolicy
 
-/// The load of the replicas that serve or are starting.
+/// The load on the replicas that are serving or starting.
 struct FleetLoad {
   double waiting = 0, running = 0;  ///< requests
-  double places = 1;                ///< max_num_seqs of one replica
+  double max_sequences = 1;         ///< max_num_seqs of one replica
 };
 
 class Autoscaler {
  public:
-  /// `replicas`: how many serve, and are wanted, at time 0.
+  /// At time 0, `replicas` are serving and requested.
   Autoscaler(const AutoscalingSpec& spec, int replicas) : spec_(spec), past_{{SimTime(), replicas}} {}
 
-  /// The number of replicas wanted from now on; `current` serve or start. Concurrency and utilization: as many as bring
-  /// the load of each down to the target. Queue: `current` times the queue over its target, at most twice as many; one
-  /// fewer when nothing waits.
+  /// The number of replicas requested from `now` on; `current` are serving or starting. Concurrency and utilization
+  /// request as many as bring the load per replica down to the target. Queue requests `current` * queue / target, at
+  /// most twice as many as now; one fewer when nothing waits.
   int wanted(SimTime now, const FleetLoad& load, int current);
 
  private:
@@ -55,7 +55,7 @@ class Autoscaler {
   int wish(const FleetLoad& load, int current) const;
 
   AutoscalingSpec spec_;
-  std::deque<Wish> past_;  ///< as far back as the longer delay
+  std::deque<Wish> past_;  ///< history over the longer of the two delays
 };
 
 }  // namespace roofcast

@@ -9,35 +9,37 @@
 
 namespace roofcast {
 
-/// Prompts under way and decoding sequences, in the order of their admission. A decoding sequence is not touched step
-/// by step: its LiveRequest holds tokens and end relative to a counter of decode steps.
+/// Prefilling and decoding sequences in order of admission. Decoding sequences are not updated every step: LiveRequest
+/// stores their length and end relative to a counter of decode steps.
 class Batch {
  public:
-  /// `speculates`: steps add a different number of tokens to each sequence.
+  /// `speculates`: a step may add a different number of tokens to each sequence.
   Batch(RequestTable& requests, const KvLayout& layout, bool speculates)
       : requests_(requests), layout_(layout), growth_(layout), windows_(layout), speculates_(speculates) {}
 
-  int running() const { return running_; }  ///< prefilling, decoding, or waiting for a cache under way
+  int running() const { return running_; }  ///< prefilling, decoding, or waiting for a cache in transfer
   int decoding() const { return decoding_; }
   Slot oldest() const { return oldest_; }
   Slot newest() const { return newest_; }
-  const std::vector<Slot>& prompts() const { return prompts_; }  ///< those that need more chunks, by admission
+  const std::vector<Slot>& prompts() const {
+    return prompts_;
+  }  ///< prompts that need more chunks, in order of admission
   bool engaged() const { return decoding_ > 0 || !prompts_.empty(); }
   template <class F>
-  void for_each(F visit) const {  ///< `visit` may take the sequence out
+  void for_each(F visit) const {  ///< `visit` may remove the sequence
     for (Slot slot = oldest_, next; slot != kNoSlot; slot = next) {
       next = requests_[slot].newer;
       visit(slot, requests_[slot]);
     }
   }
 
-  /// Rows of a decode step and the tokens in their caches, idle rows included.
+  /// Rows of a decode step, and the tokens in their caches; both include idle rows.
   int rows() const { return decoding_ + idle_rows_; }
   double context() const { return static_cast<double>(context_ + idle_context_); }
-  /// The same where every row is as long as the longest.
+  /// The same with every row padded to the longest.
   double padded_context() const { return static_cast<double>(rows()) * static_cast<double>(longest_); }
   std::int64_t longest() const { return longest_; }
-  std::int64_t decoded_tokens() const { return context_; }  ///< in the caches of those that decode
+  std::int64_t decoded_tokens() const { return context_; }  ///< tokens in the caches of decoding sequences
   std::int64_t tokens_of(const LiveRequest& r) const { return r.phase == Phase::kDecode ? r.base + counter_ : r.base; }
   int produced_of(const LiveRequest& r) const {
     return r.phase == Phase::kDecode ? r.output - static_cast<int>(r.finish - counter_) : r.produced;
@@ -50,20 +52,20 @@ class Batch {
   void join_decodes(Slot slot);
   void leave_decodes(Slot slot);
 
-  /// Bytes of cache that the next decode steps take; without speculation.
+  /// Bytes of cache that the next `steps` decode steps allocate, without speculation.
   std::int64_t growth(std::int64_t steps) const { return growth_.bytes(counter_, steps); }
-  /// Bytes of cache that the next decode step may take, with `query_len` tokens of each sequence.
+  /// Upper bound on the bytes that the next decode step allocates with `query_len` tokens per sequence.
   std::int64_t growth_of_step(int query_len) const;
-  /// The largest number of decode steps up to `limit` that need no more than `room`.
+  /// The largest number of decode steps up to `limit` that allocate at most `room` bytes.
   std::int64_t steps_in(std::int64_t room, std::int64_t limit) const { return growth_.steps_in(counter_, room, limit); }
   /// Decode steps until a sequence ends or fills a window of its cache, at most `limit`.
   std::int64_t steps_to_change(std::int64_t limit);
-  void advance(std::int64_t steps);                   ///< every decoding sequence gains this many tokens
-  void advance(LiveRequest& r, std::int64_t tokens);  ///< only this sequence does, under speculation
-  /// Tokens until the end of a decoding sequence.
+  void advance(std::int64_t steps);                   ///< each decoding sequence gains `steps` tokens
+  void advance(LiveRequest& r, std::int64_t tokens);  ///< only this sequence gains tokens (speculation)
+  /// Remaining output tokens of a decoding sequence.
   std::int64_t left_of(const LiveRequest& r) const { return r.finish - counter_; }
   template <class F>
-  void for_each_finished(F end) {  ///< `end` takes the sequence out
+  void for_each_finished(F end) {  ///< `end` removes the sequence
     if (speculates_) {
       return for_each([&](Slot slot, const LiveRequest& r) {
         if (r.phase == Phase::kDecode && r.finish <= counter_) end(slot);
@@ -71,14 +73,14 @@ class Batch {
     }
     for (Slot slot; (slot = finishes_.pop_due(requests_, counter_)) != kNoSlot;) end(slot);
   }
-  void raise_levels();  ///< sequences that have filled a window take smaller blocks from here on
+  void raise_levels();  ///< sequences that have filled a window allocate smaller blocks from now on
   /// Bytes that the decoding sequences filled (KvLayout::filled_by_one) in the run just ended. Call before
   /// raise_levels().
   double filled_by_decodes(std::int64_t steps) const;
 
-  /// An ended sequence keeps its row and its room until close().
+  /// A finished sequence keeps its row and its memory until close() (static batching).
   void keep_row(std::int64_t tokens, std::int64_t bytes);
-  std::int64_t close();  ///< drops the idle rows; returns the bytes that they kept
+  std::int64_t close();  ///< drops the idle rows; returns the bytes that they held
 
  private:
   RequestTable& requests_;
@@ -89,7 +91,7 @@ class Batch {
   std::vector<Slot> prompts_;
   Slot oldest_ = kNoSlot, newest_ = kNoSlot;
   int running_ = 0, decoding_ = 0, idle_rows_ = 0;
-  std::int64_t context_ = 0;  ///< tokens in the caches of the decoding ones
+  std::int64_t context_ = 0;  ///< tokens in the caches of decoding sequences
   std::int64_t idle_context_ = 0, idle_bytes_ = 0;
   std::int64_t longest_ = 0;  ///< tokens of the longest row since close()
   std::int64_t counter_ = 0;  ///< decode steps so far

@@ -1,5 +1,5 @@
 #pragma once
-// Caches that move from prefill replicas to decode replicas.
+// KV cache transfers from prefill replicas to decode replicas.
 
 #include <algorithm>
 #include <cmath>
@@ -14,18 +14,18 @@
 
 namespace roofcast {
 
-/// The parts of a cache that leave before its whole prompt is computed.
+/// How much of a KV cache is sent before the prefill of the whole prompt has ended.
 struct EarlyTransfer {
   CacheTransfer when = CacheTransfer::kAfterPrefill;
-  int chunk = 0;   ///< prompt tokens computed at a time
-  int layers = 1;  ///< layers per chunk
+  int chunk = 0;   ///< prompt tokens per chunk
+  int layers = 1;  ///< layers that a chunk passes
 
-  /// The fraction of a prefill of this many tokens after which the first bytes can leave.
+  /// The fraction of the prefill of `tokens` tokens after which the first bytes can be sent.
   double lead(double tokens) const {
     if (when == CacheTransfer::kAfterPrefill) return 1.0;
     return std::min(1.0, chunk / tokens) / (when == CacheTransfer::kByLayer ? layers : 1);
   }
-  /// The bytes that cannot leave before the end of the prefill.
+  /// The fraction of the bytes that cannot be sent before the prefill ends.
   double rest(double tokens) const {
     if (when == CacheTransfer::kAfterPrefill) return 1.0;
     const double last = tokens - chunk * (std::ceil(tokens / chunk) - 1.0);
@@ -33,13 +33,13 @@ struct EarlyTransfer {
   }
 };
 
-/// One rank's side of the transfers, with a NIC of its own: the caches that it fetches one after another, and those
-/// that it holds for handed-over sequences until they are sent.
+/// The transfers of one rank, which has its own NIC: caches that it fetches one after another, and caches that it keeps
+/// for handed-over sequences until they are sent.
 class CacheLink {
  public:
   CacheLink(BytesPerSecond bandwidth, Seconds latency) : bandwidth_(bandwidth), latency_(latency) {}
 
-  /// A cache on its way, ordered by its time of arrival.
+  /// A cache in transfer, ordered by arrival time.
   struct Landing {
     SimTime at;
     Slot slot;
@@ -49,7 +49,8 @@ class CacheLink {
     SimTime landed;
   };
   Transfer fetch(Slot slot, Bytes cache, SimTime now) { return fetch(slot, cache, now, now, now, 1.0); }
-  /// Bytes can leave from `first` on, but `rest` of them not before `done`. The receiver has room from `now` on.
+  /// Bytes can be sent from `first` on, but the fraction `rest` of them not before `done`. The receiver has room from
+  /// `now` on.
   Transfer fetch(Slot slot, Bytes cache, SimTime now, SimTime first, SimTime done, double rest) {
     const SimTime begin = std::max(free_, first);
     free_ = std::max(begin + SimTime::of(cache / bandwidth_), done + SimTime::of(cache * rest / bandwidth_));
@@ -58,20 +59,22 @@ class CacheLink {
     return {begin, free_, landings_.back().at};
   }
   const std::deque<Landing>& landings() const { return landings_; }
-  std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }  ///< transfers begun since the last call
+  std::vector<Landing> take_fetches() {
+    return std::exchange(fetches_, {});
+  }  ///< transfers started since the last call
   bool landed(SimTime now) const { return !landings_.empty() && landings_.front().at <= now; }
   Landing pop() {
     const Landing first = landings_.front();
     landings_.pop_front();
     return first;
   }
-  /// Cancels all transfers under way.
+  /// Cancels all transfers in progress.
   void clear(SimTime now) {
     landings_.clear();
     free_ = now;
   }
 
-  /// The cache of a handed-over sequence stays on this replica, `source`.
+  /// This replica, `source`, keeps the cache of a handed-over sequence.
   void hold(LiveRequest& r, int source, std::int64_t bytes) {
     r.held_bytes = bytes;
     r.source = static_cast<std::uint16_t>(source);
@@ -79,10 +82,10 @@ class CacheLink {
     r.held = true;
     held_tokens_ += held_[r.id] = r.base;
   }
-  /// The cache has been sent; returns the freed bytes.
+  /// The cache has been sent. Returns the freed bytes.
   std::int64_t release(LiveRequest& r) {
     const auto held = held_.find(r.id);
-    SIM_CHECK(r.held && held != held_.end(), "a cache is given back once");
+    SIM_CHECK(r.held && held != held_.end(), "a cache is released once");
     r.held = false;
     held_tokens_ -= held->second;
     held_.erase(held);

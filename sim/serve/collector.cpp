@@ -77,7 +77,7 @@ Collector::Work& Collector::Work::operator+=(const Work& other) {
 void Collector::add(const Work& work, bool prefill) {
   ServingMetrics& m = metrics_;
   m.gpu_busy_seconds += work.busy_seconds, m.flops += work.flops, m.bytes += work.bytes;
-  if (!prefill) m.front_end_seconds += work.front_end_seconds;  // answers are streamed by who decodes
+  if (!prefill) m.front_end_seconds += work.front_end_seconds;  // decode replicas stream the answers
   m.kv_held += work.kv_held, m.kv_filled += work.kv_filled;
   m.computed_tokens += work.computed_tokens, m.padding_tokens += work.padding_tokens;
   if (!prefill) return;

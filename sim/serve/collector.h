@@ -1,5 +1,5 @@
 #pragma once
-// Gathers what clients see, and passes it on to an observer.
+// Collects what clients see and forwards it to an observer.
 
 #include <algorithm>
 #include <optional>
@@ -21,31 +21,31 @@ class Collector {
     begun_ = true;
   }
   bool begun() const { return begun_; }
-  /// A request to be counted was sent. It ends by one of request(), failed(), lost(), rejected(), cancelled().
+  /// A counted request was sent. It ends in exactly one of request(), failed(), lost(), rejected(), cancelled().
   void sent() { put(Sent{}); }
   void gap(SimTime gap, double weight) { put(Gap{gap, weight}); }
   void request(const RequestRecord& record) { put(record); }
   void failed(int client, TooLong why = TooLong::kNot) { put(Failed{client, why}); }
   void lost(int client) { ++metrics_.lost, failed(client); }
   void rejected(int client, SimTime arrival) { put(Rejected{client, arrival}); }
-  /// The client gave up at `end`, after this many tokens. `waited` is empty if the request never ran.
+  /// The client gave up at `end` after receiving `tokens` tokens. `waited` is empty if the request never ran.
   void cancelled(int client, int tokens, SimTime arrival, std::optional<Seconds> waited, SimTime end) {
     put(Cancelled{client, tokens, arrival, waited, end});
   }
   void replied(SimTime at) { put(Replied{at}); }
   void step(const StepRecord& record) { put(record); }
-  /// Work of all GPUs of a replica in one run.
+  /// Work of all GPUs of a replica during one run.
   struct Work {
     double busy_seconds = 0, flops = 0, bytes = 0;
-    double front_end_seconds = 0;  ///< time that its front end takes for the output tokens
+    double front_end_seconds = 0;  ///< front-end time for the output tokens
     double kv_held = 0, kv_filled = 0;
     double computed_tokens = 0, padding_tokens = 0;
 
     Work operator*(double share) const;
     Work& operator+=(const Work& other);
   };
-  /// Counts the part of a run within the measured time: between the sending of the first counted request
-  /// and the end of the last one. `prefill`: the replica does nothing else.
+  /// Counts the part of a run that lies within the measured time: from the sending of the first counted request to the
+  /// end of the last one. `prefill`: the replica only prefills.
   void work(SimTime start, SimTime end, const Work& whole, bool prefill) { put(Worked{start, end, whole, prefill}); }
   void transfer(const TransferRecord& record) {
     if (observer_ != nullptr) observer_->on_transfer(record);
@@ -57,7 +57,7 @@ class Collector {
   SimTime end_time() const { return std::max(begin_, end_); }
   ServingMetrics& metrics() { return metrics_; }
 
-  // One of several that gather what happens side by side keeps its calls, for another one to take in order.
+  // When several collectors run in parallel, each records its calls, and one collector replays them in order.
   struct Begun {
     SimTime at;
   };
@@ -88,7 +88,7 @@ class Collector {
     Work whole;
     bool prefill;
   };
-  /// What replicas add to metrics() themselves: whole numbers.
+  /// Integer counts that replicas add to metrics() directly.
   struct Counts {
     std::int64_t preemptions;
     double drafted_tokens, accepted_tokens, loaded_tokens, loaded_bytes, stored_bytes;
@@ -96,7 +96,7 @@ class Collector {
   using Call =
       std::variant<Begun, Sent, Gap, RequestRecord, Failed, Rejected, Cancelled, Replied, StepRecord, Worked, Counts>;
   void keep(std::vector<Call>* calls) { kept_ = calls; }
-  void keep_counts();  ///< those since the last time, where calls are kept
+  void keep_counts();  ///< records the counts since the last call, where calls are recorded
   void take(const Call& call) {
     std::visit([this](const auto& what) { on(what); }, call);
   }
@@ -131,15 +131,15 @@ class Collector {
   void add(const Work& work, bool prefill);
 
   Objectives objectives_;
-  std::vector<Objectives> client_objectives_;  ///< by kind of clients; empty: they have none of their own
+  std::vector<Objectives> client_objectives_;  ///< per kind of client; empty: none has its own
   Observer* observer_;
   std::vector<Call>* kept_ = nullptr;
   ServingMetrics metrics_;
   SimTime begin_, end_;
   bool begun_ = false;
-  std::int64_t open_ = 0;  ///< counted requests under way
+  std::int64_t open_ = 0;  ///< counted requests in flight
   LoadWatch watch_;
-  Work later_[2];  ///< after the last of them ended, by `prefill`: counts if another is sent
+  Work later_[2];  ///< work after the last counted request ended, by `prefill`; counts if another is sent
   bool later_any_ = false;
 };
 

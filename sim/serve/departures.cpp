@@ -72,8 +72,9 @@ void Departures::drop_cancelled(std::vector<EndedRequest>& ended) {
   }
 }
 
-/// A cache under way does not arrive; it is still where it came from, as one that waits there to be fetched, unless
-/// that replica has failed, too. One that has arrived is lost, and its client has had its first token.
+/// Handles caches in transfer when the replica fails. They do not arrive: each stays at its source and waits to be
+/// fetched again, unless the source has failed too. A cache that has arrived is lost, but its client has its first
+/// token.
 void Departures::lose_landings(SimTime now) {
   for (const auto& [at, slot] : parts_.link.landings()) {
     LiveRequest& r = parts_.requests[slot];

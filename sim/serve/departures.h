@@ -1,5 +1,5 @@
 #pragma once
-// Requests that leave a rank: ended, preempted, given up by their clients, or lost with a GPU.
+// Requests that leave a rank: finished, preempted, cancelled by the client, or lost with a failed GPU.
 
 #include <vector>
 
@@ -11,27 +11,27 @@ class Departures {
  public:
   explicit Departures(RankParts& parts) : parts_(parts) {}
 
-  /// A running sequence leaves. What it has computed can be found in the prefix cache; where a
-  /// scheduler computes ended sequences on, its row stays.
+  /// A running sequence leaves. The prefix cache keeps what it computed. Its row stays where a scheduler keeps
+  /// computing finished sequences.
   void retire(Slot slot);
-  /// A running sequence stops, keeps its tokens, and frees its cache. Returns the number of cached tokens.
+  /// Stops a running sequence: it keeps its tokens and frees its cache. Returns the number of cached tokens.
   std::int64_t suspend(Slot slot);
-  /// A request leaves wherever it is.
+  /// Removes a request in whatever state it is.
   void drop(Slot slot);
 
-  /// The client of a request has given up. It leaves when the step under way ends, or when its cache has landed.
+  /// The client of a request has given up. The request leaves when the current step ends or its cache has arrived.
   void cancel(Slot slot) { cancelled_.push_back(slot); }
   /// Whether any cancelled request can leave after the next step.
   bool due() const;
-  /// Cancelled requests that can leave now do so, and join those that ended with the step.
+  /// Removes the cancelled requests that can leave now and appends them to `ended`.
   void drop_cancelled(std::vector<EndedRequest>& ended);
 
-  /// A GPU has failed: all leave after the step under way.
+  /// A GPU has failed: all requests leave after the current step.
   void fail() { failed_ = true; }
   bool failed() const { return failed_; }
-  /// All requests leave with the tokens made so far, to be recomputed elsewhere; their caches are lost.
+  /// All requests leave with the tokens generated so far, to be recomputed elsewhere. Their caches are lost.
   void evacuate(SimTime now, std::vector<Slot>& out);
-  /// Requests that wait for caches of a lost replica leave.
+  /// Removes the requests that wait for caches of a lost replica.
   void withdraw(int source, std::vector<Slot>& out);
 
  private:

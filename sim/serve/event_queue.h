@@ -8,8 +8,8 @@
 
 namespace roofcast {
 
-/// A binary heap of events by (time, sequence number): equal times run in the order scheduled, but requests are
-/// sent before replicas plan, so that a plan sees all that has arrived by then.
+/// A binary heap of events ordered by (time, sequence number). Events at equal times run in the order scheduled, except
+/// that requests are sent before replicas plan, so that a plan sees every request that has arrived by then.
 class EventQueue {
  public:
   enum class Kind : std::uint8_t { kArrival, kUser, kTransfer, kTimeout, kFleet, kTurn, kReplica };
@@ -17,7 +17,7 @@ class EventQueue {
     SimTime at;
     std::uint64_t sequence = 0;
     Kind kind = Kind::kArrival;
-    std::int32_t index = 0;  ///< of a replica or a slot, or the session of a user or a turn
+    std::int32_t index = 0;  ///< a replica, a slot, or the session of a user or a turn
     std::uint32_t generation = 0;
     bool operator>(const Event& o) const { return at != o.at ? at > o.at : sequence > o.sequence; }
   };

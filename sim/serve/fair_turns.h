@@ -1,5 +1,5 @@
 #pragma once
-// Fair queueing among several kinds of clients.
+// Fair queueing between kinds of clients.
 
 #include <algorithm>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace roofcast {
 
-/// Start-time fair queueing (Goyal, Vin, Cheng 1996): a request's turn comes when its client's earlier ones have had
-/// theirs, or now. Tokens of the prompt count once, those of the answer twice (arXiv:2401.00588, section 4.1).
+/// Start-time fair queueing (Goyal, Vin, Cheng 1996): a request is due when the earlier requests of its client have
+/// been served, or now if that is later. Prompt tokens count once, output tokens twice (arXiv:2401.00588, section 4.1).
 class FairTurns {
  public:
   std::int64_t turn_of(const LiveRequest& r) {
@@ -19,12 +19,12 @@ class FairTurns {
     served_[r.client] = turn + r.prompt + std::int64_t{2} * r.output;
     return turn;
   }
-  /// The request with this turn has started.
+  /// The request with start tag `turn` has started.
   void starts(std::int64_t turn) { clock_ = std::max(clock_, turn); }
 
  private:
-  std::int64_t clock_ = 0;            ///< turn of the latest request that started
-  std::vector<std::int64_t> served_;  ///< by client: the turn after its last
+  std::int64_t clock_ = 0;            ///< start tag of the request that started last
+  std::vector<std::int64_t> served_;  ///< per client: the earliest start tag of its next request
 };
 
 }  // namespace roofcast

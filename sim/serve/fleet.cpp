@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-/// A local disk or a fast object store; a NIC can be far quicker, a network disk far slower.
+/// A local disk or a fast object store. NICs can be much faster, network disks much slower.
 constexpr BytesPerSecond kWeightsBandwidth{2e9};
 
 FailureSpec parse_failures(ConfigReader in, int replicas) {
@@ -93,7 +93,7 @@ int FleetStates::paid(bool prefill) const {
          count(ReplicaState::kDraining, prefill);
 }
 
-/// What a fleet that is not scaled costs is known without.
+/// Records the paid fleet. Not needed without autoscaling or failures.
 void FleetStates::note(SimTime now) {
   if (!spec_.scaled()) return;
   if (changes_.empty() || changes_.back().at != now) changes_.push_back({now, {}});

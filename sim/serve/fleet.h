@@ -1,5 +1,5 @@
 #pragma once
-// Replicas that come and go: started and stopped by an autoscaler, and lost when a GPU fails.
+// Replicas that an autoscaler starts and stops, or that fail with a GPU.
 
 #include <array>
 #include <cstdint>
@@ -17,20 +17,20 @@ struct FailureSpec {
     Seconds at{};
     int replica = 0;
   };
-  std::optional<Seconds> mtbf;  ///< mean time between failures of one GPU; exponential
+  std::optional<Seconds> mtbf;  ///< mean time between failures of one GPU; exponentially distributed
   Seconds repair{1800};         ///< until the replica can start again, cold
-  Mark mark{};                  ///< where the scenario asks for them
-  bool requeue = true;          ///< its requests go to other replicas, tokens so far kept; false: they fail
-  std::vector<Event> events{};  ///< failures at known times
+  Mark mark{};                  ///< position of `failures` in the scenario
+  bool requeue = true;          ///< requests move to other replicas and keep their tokens; false: they fail
+  std::vector<Event> events{};  ///< failures at given times
 };
 
-/// What a scenario says of its fleet; empty: the replicas are there all the time.
+/// The fleet settings of a scenario. Empty: all replicas serve all the time.
 struct FleetSpec {
-  std::optional<AutoscalingSpec> autoscaling;          ///< of the replicas that decode
-  std::optional<AutoscalingSpec> prefill_autoscaling;  ///< of replicas that only prefill
+  std::optional<AutoscalingSpec> autoscaling;          ///< for the replicas that decode
+  std::optional<AutoscalingSpec> prefill_autoscaling;  ///< for prefill-only replicas
   std::optional<FailureSpec> failures;
-  Seconds cold_start{};                       ///< weights loaded and engine started
-  std::optional<Seconds> prefill_cold_start;  ///< ... of replicas that only prefill, where these are others
+  Seconds cold_start{};                       ///< time to load the weights and start the engine
+  std::optional<Seconds> prefill_cold_start;  ///< the same for prefill-only replicas, if separate
   const std::optional<AutoscalingSpec>& scaling(bool prefill) const {
     return prefill ? prefill_autoscaling : autoscaling;
   }
@@ -40,32 +40,32 @@ struct FleetSpec {
 
 enum class ReplicaState : std::uint8_t { kOff, kStarting, kActive, kDraining, kDown };
 
-/// States and what they cost. Knows nothing of requests.
+/// States of the replicas and the time paid for. Independent of requests.
 class FleetStates {
  public:
-  /// Replicas of one kind, and how many of them serve at time 0: the first ones.
+  /// The number of replicas of one kind, and how many of them serve at time 0 (the first ones).
   struct Kind {
     int replicas = 0, serving = 0;
   };
-  /// Those that only prefill have the first numbers.
+  /// Prefill-only replicas have the lowest numbers.
   FleetStates(const FleetSpec& spec, Kind prefill, Kind decode, std::uint64_t seed);
 
   ReplicaState state(int i) const { return members_[static_cast<std::size_t>(i)].state; }
   int count(ReplicaState state, bool prefill) const { return counts_[prefill][static_cast<std::size_t>(state)]; }
   int count(ReplicaState state) const { return count(state, false) + count(state, true); }
   int size() const { return static_cast<int>(members_.size()); }
-  /// Changes a state at that time; kStarting notes when it ends.
+  /// Sets the state of replica `i` at `now`; for kStarting, also records when the start ends.
   void set(int i, ReplicaState state, SimTime now);
   SimTime ready_at(int i) const { return members_[static_cast<std::size_t>(i)].ready; }
-  /// Time of the next failure by chance of one of the replica's GPUs; nothing without mtbf or beyond the longest
-  /// simulated time.
+  /// Time of the next random failure of one of the replica's GPUs. Empty without mtbf, or beyond the longest simulated
+  /// time.
   std::optional<SimTime> next_failure(int i, SimTime now);
 
   /// The state after all changes up to `now`.
   FleetRecord record(SimTime now) const;
-  /// Seconds that replicas of a kind were paid for (starting, serving or draining) between two times.
+  /// Paid seconds (starting, serving or draining), summed over the replicas of a kind, between two times.
   double paid_seconds(SimTime from, SimTime to, bool prefill) const;
-  /// The same, split by how many of each kind were paid for at once.
+  /// The same, split by the number of replicas of each kind that were paid for at once.
   std::vector<PaidFleet> paid_fleets(SimTime from, SimTime to) const;
   int most_paid(bool prefill) const;
 
@@ -85,18 +85,18 @@ class FleetStates {
   FleetSpec spec_;
   int prefill_;
   std::array<std::array<int, 5>, 2> counts_{};  ///< decoding, prefill-only; by ReplicaState
-  double failure_rate_ = 0;                     ///< of a GPU, 1/s
+  double failure_rate_ = 0;                     ///< per GPU, 1/s
   std::vector<Member> members_;
   std::vector<Change> changes_;
 };
 
-/// The cold start of a replica that loads so many bytes in all.
+/// The cold start of a replica that loads `weights` bytes in total.
 Seconds cold_start(Bytes weights, Seconds engine_start);
 
-/// What a scenario says of the replicas of one kind.
+/// The fleet settings of one kind of replica.
 struct FleetPart {
   int replicas = 1;
-  Bytes weights{};  ///< weights that a whole replica loads
+  Bytes weights{};  ///< weights that one replica loads
   Seconds engine_start{};
   std::optional<ConfigReader> autoscaling{};  ///< `autoscaling: {...}`
 };

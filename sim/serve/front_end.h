@@ -1,5 +1,5 @@
 #pragma once
-// The servers between clients and the engine: for incoming requests, and for outgoing tokens.
+// The servers between clients and the engine: one for incoming requests, one for outgoing tokens.
 
 #include <algorithm>
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace roofcast {
 
-/// Its n servers share the work evenly: n times the throughput, and one server's time per request.
+/// The n front-end servers share the work evenly: n times the throughput, and the latency of one server per request.
 class FrontEnd {
  public:
-  /// `ranks`: copies of the attention behind it. `text`: front-end time per prompt token, relative to plain text.
+  /// `ranks`: attention-DP ranks behind the front end. `text`: front-end time per prompt token relative to plain text.
   explicit FrontEnd(const EngineSpec& engine, int ranks = 1, double text = 1.0)
       : servers_(engine.front_ends({.attention_dp = ranks})),
         request_(SimTime::of(engine.host.request_time)),
@@ -21,7 +21,7 @@ class FrontEnd {
         latency_(SimTime::of(engine.host.request_latency)),
         token_(SimTime::of(streaming_time(engine) / servers_)) {}
 
-  /// When the engine sees a request: requests are taken in one after another, then wait a fixed time.
+  /// When the engine sees a request: requests are processed one after another, then wait a fixed time.
   SimTime receive(SimTime sent, int prompt_tokens) {
     const SimTime work = request_ + SimTime::of(prompt_token_ * prompt_tokens);
     const SimTime share(work.picoseconds() / servers_);
@@ -33,26 +33,26 @@ class FrontEnd {
 
   bool delays_tokens() const { return token_ > SimTime(0); }
 
-  /// Mean wait of a step's tokens beyond deliver(), whose server never varies, if they come `gap` after the previous
-  /// ones. A server busy for the share u of the time delays arrivals by u / (1 - u) of its work, here a step's tokens,
-  /// times the mean squared coefficient of variation of work and arrivals (Kingman 1961), taken as 1.
+  /// Mean wait of the tokens of a step in addition to deliver(), which assumes constant service times. `gap` is the
+  /// time since the previous tokens. At utilization u the wait is u / (1 - u) times the work of one step's tokens,
+  /// times the mean squared coefficient of variation of work and arrivals, taken as 1 (Kingman 1961).
   Seconds wait(Seconds gap, std::int64_t tokens) const {
-    constexpr double kBusiest = 0.95;  // a longer queue does not build up within a run of some seconds
+    constexpr double kBusiest = 0.95;  // a run of a few seconds builds up no longer queue
     const Seconds work = (tokens * token_).seconds();
     const double busy = std::min(kBusiest, work / gap);
     return work * (busy / (1 - busy));
   }
-  /// End of the last step with tokens.
+  /// When the last step with output tokens ended.
   std::optional<SimTime> last_output() const { return last_output_; }
 
   struct Delivery {
     SimTime first, last;
   };
-  /// When the tokens of the first and the last of `steps` equal-sized steps reach their clients; the tokens of a step
-  /// count as delivered when the server reaches the middle one. The steps end between first_end and last_end:
+  /// When the tokens of the first and the last of `steps` equal-sized steps reach their clients. A step counts as
+  /// delivered when the server reaches its middle token. The steps end between first_end and last_end:
   ///   free(i) = max(free(i-1), end(i)) + tokens * token_time
-  /// unrolls to the maximum over j of end(j) + (n - j + 1) tokens token_time; steps never get shorter within a run, so
-  /// end(j) is convex in j and the maximum is at j = 1 or j = n.
+  /// which unrolls to the maximum over j of end(j) + (n - j + 1) tokens token_time. Steps never get shorter within a
+  /// run, so end(j) is convex in j and the maximum is at j = 1 or j = n.
   Delivery deliver(SimTime first_end, SimTime last_end, std::int64_t steps, std::int64_t tokens) {
     if (!delays_tokens() || tokens == 0) return {first_end, last_end};
     last_output_ = last_end;

@@ -28,7 +28,7 @@ bool GapRecorder::uneven(SimTime run_start, int sequences) const {
   return fresh_sequences() < sequences && delivered_ != run_start;
 }
 
-/// What came before is nobody's when all sequences are new.
+/// If all sequences are new, earlier steps do not matter.
 void GapRecorder::begin(int sequences) {
   if (fresh_sequences() < sequences) return;
   past_.clear();
@@ -59,13 +59,13 @@ SimTime GapRecorder::last(std::int64_t steps) const {
 
 void GapRecorder::add(SimTime gap, std::int64_t steps, double sequences) {
   if (interval_ <= 1) return collector_->gap(gap, sequences * static_cast<double>(steps));
-  // Chunks that end within the first `interval` steps reach back into the past; a few of them stand for all.
+  // Chunks that end within the first `interval` steps include earlier steps; a few samples represent all of them.
   const std::int64_t reaching = std::min(steps, interval_), samples = std::min<std::int64_t>(reaching, 8);
   const double per_step = sequences / static_cast<double>(interval_);
   const double per_sample = per_step * static_cast<double>(reaching) / static_cast<double>(samples);
   for (std::int64_t i = 0; i < samples; ++i) {
     const std::int64_t inside = std::min(1 + (2 * i + 1) * reaching / (2 * samples), reaching);
-    if (inside + known_ < interval_) continue;  // nobody has had a whole chunk yet
+    if (inside + known_ < interval_) continue;  // no client has received a whole chunk yet
     collector_->gap(inside * gap + last(interval_ - inside), per_sample);
   }
   if (steps > reaching) collector_->gap(interval_ * gap, per_step * static_cast<double>(steps - reaching));

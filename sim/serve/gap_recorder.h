@@ -1,5 +1,5 @@
 #pragma once
-// The gaps between tokens as clients see them, from the steps of one replica.
+// Gaps between tokens as clients see them, computed from the steps of one replica.
 
 #include <vector>
 
@@ -7,29 +7,29 @@
 
 namespace roofcast {
 
-/// Every decode step gives each decoding sequence a token, so all of them have the same gap, but those that joined
-/// since the last decode step: their first gap counts from their own last token.
+/// Every decode step gives each decoding sequence one token, so all sequences have the same gap, except those that
+/// joined since the last decode step: their first gap counts from their own last token.
 ///
-/// With a stream interval of s tokens a client sees its first token, then chunks of s: the gap of a chunk is the sum of
-/// the last s step gaps, and a step ends a chunk for one sequence in s, their phases being spread evenly.
+/// With a stream interval of s tokens a client receives its first token, then chunks of s tokens. The gap of a chunk is
+/// the sum of the last s step gaps, and each step ends a chunk for one sequence in s (phases are spread evenly).
 class GapRecorder {
  public:
   GapRecorder(Collector& collector, int stream_interval) : collector_(&collector), interval_(stream_interval) {}
 
-  /// A sequence decodes from here on; its client had its latest token then.
+  /// A sequence starts to decode; its client received its latest token at `last_token`.
   void join(SimTime last_token);
-  /// A sequence leaves before its end; `fresh`: it has had no token since it joined. Returns when it had its latest.
+  /// A sequence leaves before its end. `fresh`: no token since it joined. Returns the time of its latest token.
   SimTime leave(bool fresh);
 
-  /// Whether the first gap of a run that begins now differs from its other gaps.
+  /// Whether the first gap of a run that starts now differs from the later gaps of the run.
   bool uneven(SimTime run_start, int sequences) const;
-  /// A run begins: the gaps up to its first delivery (unless it is even), then those of the steps after it.
+  /// Starts a run: records the gaps up to its first delivery (unless they are even), then those of the following steps.
   void begin(int sequences);
   void first(SimTime delivered, int sequences);
   void rest(SimTime gap, std::int64_t steps, int sequences) { add(gap, steps, sequences); }
   void end(SimTime delivered);
 
-  /// The gap over a preemption.
+  /// Records the gap caused by a preemption.
   void single(SimTime gap, double sequences = 1) {
     if (interval_ <= 1) collector_->gap(gap, sequences);
   }
@@ -49,9 +49,9 @@ class GapRecorder {
 
   Collector* collector_;
   std::int64_t interval_;
-  SimTime delivered_;         ///< the last decode step's tokens
-  std::vector<Fresh> fresh_;  ///< joined since
-  std::vector<Past> past_;    ///< the newest last, as many as make up an interval
+  SimTime delivered_;         ///< when the tokens of the last decode step were delivered
+  std::vector<Fresh> fresh_;  ///< joined after that
+  std::vector<Past> past_;    ///< newest last; enough to cover one stream interval
   std::int64_t known_ = 0;    ///< steps in past_
 };
 

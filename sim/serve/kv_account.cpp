@@ -40,7 +40,7 @@ void KvAccount::publish_computed(Slot slot, std::int64_t tokens) {
   share(requests_[slot], pool_.publish_computed(blocks, tokens));
 }
 
-/// Private bytes of a request have become pinned ones, which its reservation does not count.
+/// Private bytes of a request became pinned; its reservation does not include pinned bytes.
 void KvAccount::share(LiveRequest& r, std::int64_t bytes) {
   r.pinned_bytes += bytes;
   shared_ += bytes;

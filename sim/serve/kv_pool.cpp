@@ -14,10 +14,10 @@ constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;
 /// mamba_cache_chunk_size).
 constexpr std::int64_t kStateChunk = 64;
 
-/// A block of a prompt in the layers of window `w`.
+/// Key of a prompt block in the layers of window `w`.
 std::uint64_t window_key(std::uint64_t hash, std::size_t w) { return mix_bits(hash + 1 + w); }
 
-/// The state after the first `tokens` tokens, identified by the block that holds the last of them.
+/// Key of the state after the first `tokens` tokens, derived from the block that holds the last of them.
 std::uint64_t state_key(const PrefixBlocks& prefix, std::int64_t tokens) {
   const std::uint64_t hash = prefix.hashes[prefix.begun(tokens) - 1];
   return mix_bits(~hash + static_cast<std::uint64_t>(tokens));
@@ -28,14 +28,14 @@ std::int64_t capacity_of(const Deployment& d) {
   return static_cast<std::int64_t>(std::max(0.0, std::floor(d.memory.cache.base())));
 }
 
-/// Tokens between the states that prompts save; 0: none are saved.
+/// Tokens between saved states; 0: none are saved.
 std::int64_t state_step(const Deployment& d) {
   if (d.engine.state_checkpoints == "ends") return std::max<std::int64_t>(kStateChunk, d.engine.block_size);
   if (d.engine.state_checkpoints == "blocks") return d.memory.state_block;
   return 0;
 }
 
-/// Whether prompts can find any part of their prefix.
+/// Whether prompts can reuse any part of a prefix.
 bool finds_prefixes(const Deployment& d, const KvLayout& layout) {
   if (!d.engine.prefix_caching || !d.engine.kv_cache || !layout.paged()) return false;
   return d.memory.layout.state_per_sequence <= Bytes(0) || state_step(d) > 0;
@@ -56,8 +56,8 @@ KvPool::KvPool(const Deployment& d, const SharedTiers& shared)
       state_bytes_(static_cast<std::int64_t>(std::ceil(d.memory.layout.state_per_sequence.base()))),
       tiers_(d, shared) {
   if (states_apart_)
-    state_capacity_ =
-        static_cast<std::int64_t>(d.memory.states.base()) - static_cast<std::int64_t>(d.memory.places) * state_bytes_;
+    state_capacity_ = static_cast<std::int64_t>(d.memory.states.base()) -
+                      static_cast<std::int64_t>(d.memory.max_sequences) * state_bytes_;
 }
 
 void KvPool::take(std::int64_t bytes) {
@@ -70,11 +70,11 @@ void KvPool::make_room() {
   if (excess <= 0) return;
   std::vector<PrefixCache::Evicted> gone;
   const std::int64_t freed = cache_.evict(excess, host_capacity_ > 0 ? &gone : nullptr);
-  SIM_CHECK(freed >= excess, "no more cache is taken than there is");
+  SIM_CHECK(freed >= excess, "no more cache is allocated than there is");
   keep_in_host(gone);
 }
 
-/// Makes a stored block the most recent; it keeps the larger number of tokens.
+/// Stores evicted blocks in host memory as the most recently used, each with the larger token count.
 void KvPool::keep_in_host(const std::vector<PrefixCache::Evicted>& gone) {
   for (const PrefixCache::Evicted& block : gone) {
     const PrefixCache::Entry there = host_.find(block.hash);
@@ -91,14 +91,14 @@ void KvPool::forget() {
   (void)states_.evict(states_.evictable_bytes());
 }
 
-/// Whole blocks after those found on the GPU that are there or in host memory, with the windows that they need.
+/// Extends the hit by whole blocks that are on the GPU or in host memory, with the windows that they need.
 void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
   const std::int64_t block = layout_.block();
   if (layout_.kept_bytes(block) == 0) return;
   struct Copy {
     std::int64_t begin, bytes;
   };
-  std::vector<Copy> copies;  // of blocks of which host memory has more than the GPU
+  std::vector<Copy> copies;  // of blocks for which host memory has more tokens than the GPU
   std::size_t i = hit.blocks > 0 ? hit.blocks - 1 : 0;
   std::int64_t there = prefix.begin(i);
   for (; i < prefix.hashes.size() && there == prefix.begin(i) && there < most; ++i) {
@@ -117,7 +117,7 @@ void KvPool::look_up_host(const PrefixBlocks& prefix, std::int64_t most, Hit& hi
   hit.tokens = static_cast<int>(found);
 }
 
-/// Blocks after those.
+/// Extends the hit by blocks from the tiers.
 void KvPool::look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& hit) const {
   const KvTiers::Found found = tiers_.look_up(prefix, hit.tokens, most);
   hit.host += found.bytes;
@@ -127,7 +127,7 @@ void KvPool::look_up_tiers(const PrefixBlocks& prefix, std::int64_t most, Hit& h
   hit.tokens += hit.tier_tokens;
 }
 
-/// Whether the windows before token `tokens` are on the GPU or in host memory; `host` takes the bytes in host memory.
+/// Whether the windows before token `tokens` are on the GPU or in host memory. Adds the bytes in host memory to `host`.
 bool KvPool::windows_there(const PrefixBlocks& prefix, std::int64_t tokens, std::int64_t& host) const {
   host = 0;
   for (std::size_t w = 0; w < layout_.windows().size(); ++w) {
@@ -165,8 +165,7 @@ std::int64_t KvPool::at_state(const PrefixBlocks& prefix, std::int64_t most) con
   return 0;
 }
 
-/// The leading blocks of the hit that the sequence shares. It copies blocks beyond it, and blocks that are only partly
-/// cached.
+/// Sets the leading blocks of the hit that the sequence shares. Later blocks, and partly cached ones, are copied.
 void KvPool::share(const PrefixBlocks& prefix, Hit& hit) const {
   if (layout_.kept_bytes(layout_.block()) == 0) return;  // layers with windows only
   for (std::size_t i = 0; i < prefix.hashes.size(); ++i) {
@@ -179,8 +178,8 @@ void KvPool::share(const PrefixBlocks& prefix, Hit& hit) const {
   }
 }
 
-/// The first token is computed from the prompt's last one, so that a prompt found whole still computes its last block
-/// again, as in vLLM.
+/// The last token of a prompt is always computed, because it produces the first output token. A fully cached prompt
+/// therefore recomputes its last block, as in vLLM.
 KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   Hit hit;
   if (!caches_prefixes_ || prefix == nullptr) return hit;
@@ -196,7 +195,7 @@ KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   }
   found = found / block * block;
   hit.branch = found;
-  for (std::int64_t before = -1; before != found;) {  // each kind of layer may shorten the prefix for the others
+  for (std::int64_t before = -1; before != found;) {  // each group of layers may shorten the prefix
     before = found;
     for (std::size_t w = 0; w < layout_.windows().size(); ++w) found = in_window(*prefix, w, found);
     if (state_step_ > 0) found = at_state(*prefix, found) / block * block;
@@ -209,7 +208,7 @@ KvPool::Hit KvPool::look_up(const PrefixBlocks* prefix, int target) const {
   return hit;
 }
 
-/// The sequence has read the part of the hit that it does not share: it becomes the most recently used.
+/// Pins the shared blocks. The copied part of the hit becomes most recently used.
 void KvPool::pin(PrefixBlocks& prefix, const Hit& hit) {
   for (std::size_t i = 0; i < hit.blocks; ++i) prefix.pinned.push_back(cache_.pin(prefix.hashes[i]));
   for (std::size_t w = 0; w < layout_.windows().size(); ++w) {
@@ -224,7 +223,7 @@ void KvPool::pin(PrefixBlocks& prefix, const Hit& hit) {
   if (state_step_ > 0 && hit.tokens > 0) keep_state(prefix, hit.tokens);
 }
 
-/// The first `tokens` tokens of a sequence can be found from now on, in at most that many of its blocks.
+/// Publishes the first `tokens` tokens of a sequence, in at most `blocks` blocks.
 std::int64_t KvPool::publish(PrefixBlocks& prefix, std::int64_t tokens, std::size_t blocks) {
   const std::int64_t moved = layout_.kept_bytes(layout_.block()) > 0 ? publish_shared(prefix, tokens, blocks) : 0;
   if (!layout_.windows().empty()) publish_windows(prefix, tokens, blocks);
@@ -240,14 +239,14 @@ std::int64_t KvPool::publish_shared(PrefixBlocks& prefix, std::int64_t tokens, s
     private_ -= bytes;
     moved += bytes;
   };
-  // The last shared block may have been cached in part.
+  // The last shared block may be cached only in part.
   for (std::size_t i = prefix.pinned.empty() ? 0 : prefix.pinned.size() - 1; i < blocks; ++i) {
     const std::int64_t begin = prefix.begin(i), end = std::min(prefix.end(i), whole);
     if (end <= begin) break;
     const std::int64_t bytes = layout_.kept_bytes(end) - layout_.kept_bytes(begin);
     if (i == prefix.pinned.size()) {
       const PrefixCache::Entry there = cache_.find(prefix.hashes[i]);
-      if (there >= 0 && cache_.tokens_of(there) > end - begin) break;  // another sequence cached more of it
+      if (there >= 0 && cache_.tokens_of(there) > end - begin) break;  // another sequence cached more of the block
       bool fresh = false;
       prefix.pinned.push_back(cache_.insert(prefix.hashes[i], bytes, end - begin, fresh));
       take_over(cache_.bytes_of(prefix.pinned.back()));
@@ -275,7 +274,7 @@ void KvPool::publish_windows(const PrefixBlocks& prefix, std::int64_t tokens, st
   }
 }
 
-/// Those within the first `known` tokens, which other sequences may have too.
+/// Publishes states within the first `known` tokens, which other sequences may share.
 void KvPool::publish_states(const PrefixBlocks& prefix, std::int64_t tokens, std::int64_t known) {
   const std::int64_t last = tokens / state_step_ * state_step_;
   if (!states_at_ends_) {

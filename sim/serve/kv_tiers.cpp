@@ -7,7 +7,7 @@
 namespace roofcast {
 namespace {
 
-/// Whether every layer keeps every token, so that a prefix is its blocks and nothing else.
+/// Whether every layer keeps every token, so that a prefix consists only of its blocks.
 bool blocks_alone(const Deployment& d) {
   if (d.memory.layout.state_per_sequence > Bytes(0)) return false;
   for (const CacheGroup& group : d.memory.layout.groups) {
@@ -43,7 +43,7 @@ KvTiers::Found KvTiers::look_up(const PrefixBlocks& prefix, std::int64_t from, s
   std::vector<Piece> pieces;
   std::int64_t there = from;
   std::size_t at = prefix.begun(from);
-  if (at > 0 && prefix.end(at - 1) > from) --at;  // the last block found so far is there in part
+  if (at > 0 && prefix.end(at - 1) > from) --at;  // the last block found so far is incomplete
   for (std::size_t tier = 0; tier < tiers_.size(); ++tier) {
     for (; at < prefix.hashes.size() && prefix.begin(at) < most; ++at) {
       const TierBlocks::Stored stored = blocks_[tier]->find(prefix.hashes[at]);

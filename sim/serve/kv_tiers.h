@@ -1,5 +1,5 @@
 #pragma once
-// The cache tiers of one rank: its own, and those shared with other ranks.
+// The KV cache tiers of one rank: private tiers, and tiers shared with other ranks.
 
 #include <memory>
 #include <vector>
@@ -19,12 +19,12 @@ class TierBlocks {
   struct Stored {
     std::int64_t bytes = 0, tokens = 0;
   };
-  /// What is stored of a block; empty if the tier does not have it.
+  /// The stored size of a block; zero if the tier does not have it.
   Stored find(std::uint64_t hash) const {
     const PrefixCache::Entry entry = blocks_.find(hash);
     return entry < 0 ? Stored{} : Stored{blocks_.bytes_of(entry), blocks_.tokens_of(entry)};
   }
-  /// Stored from now on, as the most recent block.
+  /// Stores the block, or marks it as most recently used.
   void keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens) {
     blocks_.keep(hash, bytes, tokens);
     if (blocks_.evictable_bytes() > capacity_) blocks_.evict(blocks_.evictable_bytes() - capacity_);
@@ -36,28 +36,28 @@ class TierBlocks {
   PrefixCache blocks_;
 };
 
-/// The tiers of EngineSpec::kv_tiers that all replicas share; null for the others.
+/// One entry per EngineSpec::kv_tiers: the blocks of a tier that all replicas share, null for private tiers.
 using SharedTiers = std::vector<std::shared_ptr<TierBlocks>>;
 SharedTiers shared_tiers(const Deployment& deployment);
 
 class KvTiers {
  public:
-  /// Models in which some layers do not keep every token use no tiers.
+  /// Tiers are unused for models with layers that do not keep every token.
   KvTiers(const Deployment& deployment, const SharedTiers& shared);
 
   bool any() const { return !tiers_.empty(); }
   struct Found {
     std::int64_t bytes = 0, tokens = 0;
-    Seconds time{};  ///< until all of it is in host memory
+    Seconds time{};  ///< until all bytes are in host memory
   };
-  /// The part of a prompt behind its first `from` tokens, and up to `most`, that the tiers have, each only what nearer
-  /// ones lack. It ends at the end of a block of the engine, as `from` and `most` do.
+  /// The part of a prompt between token `from` and token `most` that the tiers hold. Each tier is asked only for what
+  /// the nearer tiers lack. The part ends at an engine block boundary, as `from` and `most` do.
   Found look_up(const PrefixBlocks& prefix, std::int64_t from, std::int64_t most) const;
-  /// A block was computed.
+  /// Stores a newly computed block.
   void keep(std::uint64_t hash, std::int64_t bytes, std::int64_t tokens) {
     for (const auto& blocks : blocks_) blocks->keep(hash, bytes, tokens);
   }
-  /// The tiers that belong to this rank alone.
+  /// Clears the private tiers.
   void forget();
 
  private:

@@ -10,7 +10,7 @@
 
 namespace roofcast {
 
-/// What happens on some replicas, to be put in order with what happens on others that they do not meet.
+/// The recorded events of a group of independent replicas, for merging with those of the other groups in time order.
 struct ReplicaTape {
   struct Push {
     SimTime at;
@@ -19,12 +19,12 @@ struct ReplicaTape {
   struct Left {
     std::int64_t id;
     std::uint16_t together;          ///< EndedRequest's
-    std::size_t begin = 0, end = 0;  ///< its calls
+    std::size_t begin = 0, end = 0;  ///< its range of recorded collector calls
   };
   struct Event {
     SimTime at;
     EventQueue::Kind kind;
-    std::int64_t entered = -1;                    ///< id of the request that arrived and was not refused
+    std::int64_t entered = -1;                    ///< id of the request that arrived and was accepted
     std::size_t calls = 0, pushes = 0, left = 0;  ///< so far
   };
   std::vector<Event> events;
@@ -38,14 +38,14 @@ struct ReplicaTape {
   }
 };
 
-/// Some replicas in a row, which do not meet the others: what prices their steps, and where they tell what happens.
+/// Consecutive replicas that are independent of the others, with the pricer of their steps and their collector.
 struct Lane {
   int first = 0, replicas = 0;
   StepPricer* pricer = nullptr;
   StepPricer* draft_pricer = nullptr;
   ReplicaTape* tape = nullptr;
   // The last request from the source
-  std::int64_t number = 0;  ///< its number among the requests of all lanes
+  std::int64_t number = 0;  ///< its index among the requests of all lanes
   int replica = 0;          ///< the replica that gets it
 };
 

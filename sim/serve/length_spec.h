@@ -1,5 +1,5 @@
 #pragma once
-// How long prompts and outputs are.
+// Distributions of prompt and output lengths.
 
 #include <optional>
 #include <variant>
@@ -10,8 +10,8 @@
 
 namespace roofcast {
 
-/// Tokens of a prompt or an output. A lognormal is rounded, and what falls outside [min, max] counts as
-/// min or max, as a context window cuts prompts: its median stays exp(mu).
+/// Tokens of a prompt or an output. A lognormal is rounded, and values outside [min, max] count as min or max, because
+/// a context window truncates prompts. Its median therefore stays exp(mu).
 struct LengthSpec {
   struct Fixed {
     int value;
@@ -27,7 +27,7 @@ struct LengthSpec {
     std::vector<int> values;
   };
   std::variant<Fixed, Uniform, Lognormal, Empirical> law = Fixed{1};
-  int extra = 0;  ///< further tokens, from pictures and sounds
+  int extra = 0;  ///< additional tokens from images and audio
 
   int draw(Random& random) const;
   double mean() const;  ///< exact, truncation included
@@ -35,13 +35,13 @@ struct LengthSpec {
   int shortest() const;
   std::optional<int> constant() const;  ///< the length, if the distribution has only one
 };
-/// Bounds for the parameters of a distribution.
+/// Bounds on the parameters of a distribution.
 struct LengthLimits {
-  int longest = 10'000'000;   ///< no context window is longer, by far; keeps sums of lengths in an int
-  int default_max = 1 << 20;  ///< `max` of a lognormal that has none: the longest context windows served today
+  int longest = 10'000'000;   ///< far beyond any context window; keeps sums of lengths in an int
+  int default_max = 1 << 20;  ///< default `max` of a lognormal: the longest context windows served today
 };
 /// `distribution: fixed {value} | uniform {min, max} | lognormal {mean, p50 | mean, cv | mu, sigma; min, max} |
-/// empirical {file, column}`. `mean` is the mean of what is drawn, the cut at min and max included.
+/// empirical {file, column}`. `mean` is the mean after clamping to [min, max]. Throws ConfigError.
 LengthSpec parse_length(ConfigReader in, const LengthLimits& limits = {});
 
 }  // namespace roofcast

@@ -1,4 +1,4 @@
-// How long prompts and outputs are.
+// Distributions of prompt and output lengths.
 
 #include <fmt/format.h>
 
@@ -34,9 +34,9 @@ double lognormal_tail(const LengthSpec::Lognormal& law, double x) {
   return normal_tail((log_x - law.mu) / law.sigma);
 }
 
-/// Mean of X held to [a, b], X lognormal, before rounding. With za = (ln a - mu)/s and zb likewise:
+/// Mean of X clamped to [a, b], X lognormal, before rounding. With za = (ln a - mu)/s and zb likewise:
 ///   a P(X < a) + b P(X > b) + exp(mu + s^2/2) (Phi(zb - s) - Phi(za - s))
-/// the last term being the partial expectation of the lognormal.
+/// where the last term is the partial expectation of the lognormal.
 double held_mean(double mu, double sigma, double a, double b) {
   if (sigma == 0.0) return std::clamp(std::exp(mu), a, b);
   const double za = (std::log(a) - mu) / sigma, zb = (std::log(b) - mu) / sigma;
@@ -44,9 +44,9 @@ double held_mean(double mu, double sigma, double a, double b) {
   return a * normal_tail(-za) + b * normal_tail(zb) + std::exp(mu + sigma * sigma / 2.0) * inside;
 }
 
-/// Mean of the rounded length: min + sum of P(length > k) for k = min .. max - 1, and
-/// P(length > k) = P(X >= k + 1/2). Past kSummed terms the sum is the integral of P(X > x), of which it is
-/// the midpoint rule: off by the change of the density over 24, below 1e-5 tokens for sigma > 0.01.
+/// Mean of the rounded length: min + sum of P(length > k) for k = min .. max - 1, where P(length > k) = P(X >= k +
+/// 1/2). Beyond kSummed terms the integral of P(X > x) replaces the sum, which is its midpoint rule. The error is the
+/// change of the density over 24, below 1e-5 tokens for sigma > 0.01.
 double rounded_mean(const LengthSpec::Lognormal& law) {
   constexpr int kSummed = 16384;
   double sum = law.min;
@@ -59,7 +59,7 @@ double rounded_mean(const LengthSpec::Lognormal& law) {
   return sum;
 }
 
-/// The same, summed up once for each law: a search asks for it at every load.
+/// The same, cached per distribution: a search needs it at every load.
 double remembered_mean(const LengthSpec::Lognormal& law) {
   constexpr std::size_t kMost = 4096;
   static std::mutex mutex;
@@ -76,7 +76,7 @@ double remembered_mean(const LengthSpec::Lognormal& law) {
   return mean;
 }
 
-/// The x in [low, high] where the rising `f` reaches `target`; bisection to the last bits.
+/// The x in [low, high] at which the increasing `f` reaches `target`, by bisection to full precision.
 template <typename Rising>
 double solve_rising(Rising f, double target, double low, double high) {
   for (int i = 0; i < 200; ++i) {
@@ -91,11 +91,12 @@ int held_length(double tokens, int min, int max) {
   return tokens >= max ? max : static_cast<int>(std::lround(tokens));
 }
 
-/// `mean` and `p50`: mu = ln p50, and sigma such that the mean of the held lengths is `mean`. That mean
-/// grows with sigma from p50 up to a maximum where the cut at max takes over; beyond it there is no answer.
+/// `mean` and `p50`: mu = ln p50, and sigma such that the mean of the clamped lengths is `mean`. That mean grows with
+/// sigma from p50 up to a maximum, where clamping at max dominates; larger means are impossible.
 LengthSpec::Lognormal from_median(ConfigReader& in, double mean, int min, int max) {
   const double p50 = in.number("p50", Range{static_cast<double>(min), static_cast<double>(max)});
-  if (mean < p50) in.fail("mean", fmt::format("'mean' of a lognormal must be at least its 'p50', got {} < {}", mean, p50));
+  if (mean < p50)
+    in.fail("mean", fmt::format("'mean' of a lognormal must be at least its 'p50', got {} < {}", mean, p50));
   const double mu = std::log(p50);
   const auto mean_at = [&](double sigma) { return held_mean(mu, sigma, min, max); };
   double top = 0.0;
@@ -107,7 +108,7 @@ LengthSpec::Lognormal from_median(ConfigReader& in, double mean, int min, int ma
   return {mu, sigma, min, max};
 }
 
-/// `mean` and `cv`: sigma^2 = ln(1 + cv^2), the relation before the cut, and mu from the mean after it.
+/// `mean` and `cv`: sigma^2 = ln(1 + cv^2), the relation without clamping; mu from the clamped mean.
 LengthSpec::Lognormal from_variation(ConfigReader& in, double mean, int min, int max) {
   const double cv = in.number("cv", Range{0.0, 100.0});
   const double sigma = std::sqrt(std::log1p(cv * cv));

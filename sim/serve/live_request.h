@@ -21,22 +21,22 @@ enum class Phase : std::uint8_t { kWaiting, kPrefill, kDecode, kEnded };
 struct LiveRequest {
   std::int64_t id = 0;
   SimTime arrival, scheduled, first_token;
-  SimTime last_token;             ///< while stopped: time of its latest token; a first one may arrive with its cache
-  SimTime prefilled;              ///< remote: when its prefill on the replica `source` ended
+  SimTime last_token;             ///< while not running: time of its latest token
+  SimTime prefilled;              ///< if `remote`: when its prefill on the replica `source` ended
   std::int64_t base = 0;          ///< tokens in its cache; while decoding, less the replica's step counter
   std::int64_t finish = 0;        ///< while decoding: the step counter at which its last token is out
-  std::int64_t reserved = 0;      ///< bytes that admission set aside for it, the pinned prefix not counted
-  std::int64_t held_bytes = 0;    ///< on the prefill replica `source`, until they are sent to the decoding one
-  std::int64_t pinned_bytes = 0;  ///< its blocks in the prefix cache
+  std::int64_t reserved = 0;      ///< bytes that admission reserved for it, without the pinned prefix
+  std::int64_t held_bytes = 0;    ///< on the prefill replica `source`, until the cache is sent
+  std::int64_t pinned_bytes = 0;  ///< bytes of its pinned blocks in the prefix cache
   int prompt = 0, output = 0;
-  int produced = 0;  ///< tokens out when it last began to decode
+  int produced = 0;  ///< output tokens when it last started to decode
   int target = 0;    ///< tokens that its prefill has to reach
-  int cached = 0;    ///< prompt tokens found in the cache at first admission
+  int cached = 0;    ///< prompt tokens found in the cache when first admitted
   int session = -1, root_session = -1;
   int priority = 0;
   std::int32_t blocks = -1;               ///< index in RequestTable::prefix; -1: it shares nothing
-  Slot older = kNoSlot, newer = kNoSlot;  ///< neighbours among the running, by admission
-  std::uint32_t epoch = 0;                ///< counts the changes that make heap entries stale
+  Slot older = kNoSlot, newer = kNoSlot;  ///< neighbours in the list of running requests, in order of admission
+  std::uint32_t epoch = 0;                ///< raised whenever its heap entries become stale
   std::uint16_t preemptions = 0;
   std::uint16_t replica = 0, source = 0;
   std::uint16_t rank = 0, source_rank = 0;  ///< attention-DP rank on `replica` and on `source`
@@ -46,24 +46,24 @@ struct LiveRequest {
   Phase phase = Phase::kWaiting;
   bool swapped : 1 = false;  ///< its cache waits in host memory
   bool remote : 1 = false;   ///< its cache waits on the prefill replica `source`
-  bool held : 1 = false;     ///< its cache is still there, waiting or in transfer
+  bool held : 1 = false;     ///< `source` still holds its cache, waiting or in transfer
   bool counted : 1 = true;   ///< false: a warm-up request
   bool started : 1 = false;
-  bool cancelled : 1 = false;        ///< its client has given up; it leaves when the step under way ends
-  bool encoded : 1 = false;          ///< its pictures and sounds have passed the encoder since its prefill began
-  bool forks : 1 = false;            ///< other sequences begin when its prompt is prefilled
+  bool cancelled : 1 = false;        ///< its client has given up; it leaves when the current step ends
+  bool encoded : 1 = false;          ///< its images and audio have been encoded in this prefill
+  bool forks : 1 = false;            ///< other sequences start when its prompt is prefilled
   bool arrived : 1 = false;          ///< while waiting: it has reached the replica's queue
-  bool waits_for_cache : 1 = false;  ///< a replica's queue counts it as one that comes back
+  bool waits_for_cache : 1 = false;  ///< counted in RequestQueue::some_come_back()
   std::int32_t family = -1;          ///< number of the group of sequences that answer one prompt; -1: none
 };
 
-/// Runs as soon as its cache, which is in transfer, arrives.
+/// Whether the cache of `r` is in transfer; it runs as soon as the cache has arrived.
 inline bool landing(const LiveRequest& r) { return r.phase == Phase::kPrefill && r.base == r.target; }
 
-/// Waits for room for its whole cache, which is elsewhere: nothing of it is left to prefill.
+/// Whether `r` waits only for memory to bring its cache back: nothing is left to prefill.
 inline bool comes_back(const LiveRequest& r) { return (r.swapped || r.remote) && r.base == r.target; }
 
-/// Its cache is lost before the decoding replica had it. A first token comes with the cache, later ones before it.
+/// The cache is lost before the decode replica received it. The client receives a first token together with the cache.
 inline void lose_remote_cache(LiveRequest& r) {
   r.remote = false;
   if (r.produced > 1) return;
@@ -77,11 +77,12 @@ static_assert(sizeof(LiveRequest) <= 160, "ten million live requests fit in memo
 struct PrefixBlocks {
   std::vector<std::uint64_t> hashes;
   int block_tokens = 0;
-  /// A block ends early here, and the next one where it would have; 0: none. The second is where its session branched.
+  /// A hash block ends early at `cut` and at `branched` (where its session branched); the next block ends on the
+  /// regular grid. 0: none.
   std::int64_t cut = 0, branched = 0;
-  std::int64_t tokens = 0;                 ///< tokens that the hashes cover
-  std::size_t given = 0;                   ///< how many hashes it came with; no other request has the later blocks
-  std::int64_t branch = 0;                 ///< tokens after which its prefill leaves its state for others; 0: nowhere
+  std::int64_t tokens = 0;  ///< tokens that the hashes cover
+  std::size_t given = 0;    ///< hashes that came with the request; later blocks are private
+  std::int64_t branch = 0;  ///< tokens after which its prefill saves the state for other requests; 0: never
   std::vector<PrefixCache::Entry> pinned;  ///< leading blocks
 
   /// The first token of block `i`, and the one after its last.
@@ -91,7 +92,7 @@ struct PrefixBlocks {
     return std::max(branched, begin_by_cut(i - 1));
   }
   std::int64_t end(std::size_t i) const { return std::min(begin(i + 1), tokens); }
-  /// Blocks that the first `n` tokens begin.
+  /// Number of blocks that the first `n` tokens reach into.
   std::size_t begun(std::int64_t n) const;
 
  private:
@@ -102,7 +103,7 @@ struct PrefixBlocks {
   }
 };
 
-/// Holds the requests in slots. A slot is reused after its request has ended.
+/// Stores the requests in slots. A slot is reused after its request has ended.
 class RequestTable {
  public:
   Slot add(const Request& request);
@@ -115,14 +116,14 @@ class RequestTable {
     const auto i = static_cast<std::size_t>(slot);
     return pages_[i / kPage][i % kPage];
   }
-  /// Another sequence that answers the prompt of `of`, with `output` tokens; it shares the blocks of the prompt.
+  /// Adds another sequence with `output` tokens for the prompt of `of`; it shares the blocks of the prompt.
   Slot fork(Slot of, int output);
   PrefixBlocks* prefix(Slot slot) {
     const std::int32_t i = (*this)[slot].blocks;
     return i < 0 ? nullptr : &prefixes_[static_cast<std::size_t>(i)];
   }
-  /// The hashes of its cache: those that it came with, then blocks that no other request has, of `block_tokens`
-  /// tokens if it came with none.
+  /// The hashes of its cache: those that came with the request, then private blocks of `block_tokens` tokens if it came
+  /// with none.
   PrefixBlocks& own_blocks(Slot slot, std::int64_t tokens, int block_tokens);
   std::size_t live() const { return slots_ - free_.size(); }
 

@@ -6,9 +6,9 @@
 namespace roofcast {
 namespace {
 
-constexpr double kFewest = 60;      // requests of which a verdict can be told
+constexpr double kFewest = 60;      // minimum number of requests for a verdict
 constexpr double kSignificant = 3;  // standard deviations
-constexpr double kLonger = 2;       // waits of the last third against the first third's
+constexpr double kLonger = 2;       // waits of the last third relative to the first third
 constexpr double kTolerated = 0.5;  // seconds
 constexpr double kDropped = 1 / 20.0;
 

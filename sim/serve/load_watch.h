@@ -1,5 +1,5 @@
 #pragma once
-// Detects that requests come faster than they are served: then latencies only show how long the run was.
+// Detects overload: requests arrive faster than they are served, so that latencies only reflect the length of the run.
 
 #include <cstddef>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// Whether an open load saturates the machine.
+/// Whether an open load saturates the deployment.
 struct LoadVerdict {
   bool saturated = false;
   PerSecond offered{};  ///< rate of arriving requests
@@ -19,17 +19,18 @@ class LoadWatch {
  public:
   LoadWatch() : slices_(kSlices) {}
 
-  /// A request that ran. Times count from the first counted request.
+  /// Records a request that ran. Times count from the first counted request.
   void served(Seconds arrival, Seconds waited, Seconds end);
-  /// One that was refused, or gave up after waiting.
+  /// Records a request that was refused, or that gave up while waiting.
   void dropped(Seconds arrival);
 
-  /// Saturated if, of the requests after the first third, significantly fewer ended than came, and one of these holds:
+  /// The load is saturated if, of the requests after the first third, significantly fewer ended than arrived, and one
+  /// of these holds:
   ///   the last third waited longer than twice the first third plus half a second;
-  ///   more wait at the end than twice those after the first third plus half a second of arrivals (some overtake);
-  ///   one in twenty was dropped.
-  /// Significant is beyond `burstiness` standard deviations of a Poisson process (the variation of the gaps) and, for a
-  /// load that changes by itself, beyond `slack`, a share of the requests.
+  ///   more requests wait at the end than twice those after the first third plus half a second of arrivals;
+  ///   one request in twenty was dropped.
+  /// Significant means more than `burstiness` standard deviations of a Poisson process (`burstiness`: the coefficient
+  /// of variation of the gaps) and, for a load that varies by itself, more than `slack`, a fraction of the requests.
   LoadVerdict verdict(double burstiness, double slack) const;
 
  private:
@@ -38,7 +39,7 @@ class LoadWatch {
     double came = 0, dropped = 0, started = 0, waited = 0, ended = 0;
   };
   Slice& at(Seconds time);
-  /// Sum of a count up to a time; within a slice it rises evenly.
+  /// Sum of a count up to `time`; within a slice it rises linearly.
   double until(double Slice::*count, double time) const;
   double time_of(double came) const;  ///< time by which `came` requests had arrived
 

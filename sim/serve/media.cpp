@@ -33,8 +33,7 @@ MediaSpec parse_pictures(ConfigReader in) {
 }
 
 /// Frames are sampled: 2 per second, an even number, at least 4 and at most 768 (FPS, FPS_MIN_FRAMES and FPS_MAX_FRAMES
-/// of qwen_vl_utils/vision_process.py); vLLM takes 32 of a video unless it is told otherwise
-/// (vllm/multimodal/video.py).
+/// in qwen_vl_utils/vision_process.py). vLLM samples 32 frames by default (vllm/multimodal/video.py).
 MediaSpec parse_videos(ConfigReader in) {
   MediaSpec m = read_size(in);
   m.length = in.time("length");
@@ -57,14 +56,14 @@ MediaSpec parse_sounds(ConfigReader in) {
   return m;
 }
 
-/// Whisper's decoder attends to one window; longer sounds are cut before they are sent (vLLM's and OpenAI's
-/// transcription endpoints).
+/// Whisper's decoder attends to one window; the transcription endpoints of vLLM and OpenAI split longer audio before it
+/// is sent.
 void check_window(const MediaSpec& m, const ModelSpec& model) {
   constexpr Seconds kWindow{30};
   if (model.encoded_tokens > 0 && m.sound && (m.count > 1 || m.length > kWindow))
     throw ConfigError(
-        m.mark,
-        fmt::format("{} hears one sound of at most 30 s per request; cut longer ones into requests", model.name));
+        m.mark, fmt::format("{} accepts audio of at most 30 s per request; split longer audio into several requests",
+                            model.name));
 }
 
 void place(WorkloadSpec& w, const ModelSpec& model) {
@@ -101,7 +100,7 @@ std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const
     if (!encoder) throw ConfigError(m.mark, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
     if (m.frames > 0 && encoder->frames_of_grid <= 0)
       throw ConfigError(
-          m.mark, fmt::format("the tokens that '{}' of {} makes of a video are not known", encoder->name, model.name));
+          m.mark, fmt::format("the number of tokens per video of '{}' in {} is not known", encoder->name, model.name));
     out.push_back(m.sound        ? sound_work(*encoder, m.count, m.length)
                   : m.frames > 0 ? video_work(*encoder, m.count, m.width, m.height, m.frames)
                                  : picture_work(*encoder, m.count, m.width, m.height));

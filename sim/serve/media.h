@@ -1,5 +1,5 @@
 #pragma once
-// Pictures and sounds that come with requests.
+// Images, audio and video in requests.
 
 #include <vector>
 
@@ -11,13 +11,13 @@ namespace roofcast {
 struct ModelSpec;
 struct WorkloadSpec;
 
-/// Equal pictures, sounds or videos of one request.
+/// Several equal images, audio clips or videos of one request.
 struct MediaSpec {
   bool sound = false;
   int count = 1;
-  double width = 0, height = 0;  ///< pixels of a picture, or of a video's frame
-  Seconds length{};              ///< of a sound or a video
-  double frames = 0;             ///< frames of a video that are used; 0: not a video
+  double width = 0, height = 0;  ///< pixels of an image or a video frame
+  Seconds length{};              ///< of audio or video
+  double frames = 0;             ///< sampled frames of a video; 0: not a video
   Mark mark;
 };
 
@@ -28,18 +28,18 @@ std::vector<MediaSpec> parse_media(ConfigReader& in);
 /// The input of the model's encoders. Throws ConfigError at the media if the model has no such encoder.
 std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const ModelSpec& model);
 
-/// Media of every request of a model: a window of sound if its decoder attends to one (Whisper), else none.
+/// Media of every request to a model: one window of audio if its decoder cross-attends to it (Whisper), else none.
 std::vector<EncoderWork> usual_media(const ModelSpec& model);
 
-/// The number of patches and frames that pass the encoders.
+/// The number of patches and frames that the encoders process.
 double patches_of(const std::vector<EncoderWork>& work);
-/// Tokens that such media add to a prompt.
+/// Tokens that these media add to a prompt.
 int media_tokens(const std::vector<EncoderWork>& work);
 
-/// Adds their tokens to the prompts of a workload, all of whose media become WorkloadSpec::encoded.
+/// Adds the tokens of all media to the prompt lengths and moves the media to WorkloadSpec::encoded.
 void place_media(WorkloadSpec& workload, const ModelSpec& model);
 
-/// The media of one request that take the encoders longest, of all clients.
+/// Over all kinds of clients, the media of one request that take the encoders longest.
 std::vector<EncoderWork> most_media(const WorkloadSpec& workload);
 
 }  // namespace roofcast

@@ -27,7 +27,7 @@ void Distribution::add(double value, double weight) {
   if (weight == 0.0) return;
   min_ = count_ == 0.0 ? value : std::min(min_, value);
   max_ = count_ == 0.0 ? value : std::max(max_, value);
-  // Welford 1962, weighted: the squares grow by w (x - mean before)(x - mean after), so nothing cancels.
+  // Welford 1962, weighted: the squares grow by w (x - mean before)(x - mean after), which avoids cancellation.
   const double before = count_ == 0.0 ? value : sum_ / count_;
   count_ += weight;
   sum_ += weight * value;
@@ -74,7 +74,7 @@ double Distribution::percentile(double p) const {
   return rank == low ? below : below + (rank - low) * (above - below);
 }
 
-/// x[index] and x[index + 1]: the value at which the weights added up from the smallest first exceed the index.
+/// x[index] and x[index + 1]: the values at which the cumulative weight first exceeds the index.
 std::pair<double, double> Distribution::exact_order_statistics(double index) const {
   if (!sorted_) {
     std::sort(exact_.begin(), exact_.end(), [](const Entry& a, const Entry& b) { return a.value < b.value; });
@@ -91,7 +91,7 @@ std::pair<double, double> Distribution::exact_order_statistics(double index) con
   return {first.value_or(max_), max_};
 }
 
-/// The same from the histogram, values spread evenly (by their logarithm) over their bin.
+/// The same from the histogram, with values spread evenly over their bin on a log scale.
 double Distribution::binned_order_statistic(double index) const {
   double passed = zero_weight_;
   if (passed > index) return min_;
@@ -125,7 +125,7 @@ void Distribution::merge(const Distribution& other) {
     *this = other;
     return;
   }
-  // Chan, Golub and LeVeque 1979: two sets of squares about their means.
+  // Chan, Golub and LeVeque 1979: merges the sums of squares of two sets.
   const double apart = other.mean() - mean();
   squares_ += other.squares_ + apart * apart * count_ * other.count_ / (count_ + other.count_);
   count_ += other.count_;

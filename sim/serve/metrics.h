@@ -1,5 +1,5 @@
 #pragma once
-// What clients see, with the names and definitions of `vllm bench serve`: docs/metrics.md.
+// What clients see. Names and definitions are those of `vllm bench serve` (docs/metrics.md).
 
 #include <array>
 #include <cstddef>
@@ -13,22 +13,22 @@
 
 namespace roofcast {
 
-/// One finished request. Times count from its arrival.
+/// One finished request. Times count from its arrival at the front end.
 struct RequestRecord {
   std::int64_t id = 0;
   Seconds arrival{}, queue{}, ttft{}, e2el{};
   int prompt_tokens = 0, output_tokens = 0, cached_tokens = 0, preemptions = 0, replica = 0, client = 0;
-  int streamed_tokens = 0;  ///< of the longest of several sequences; 0: only one
+  int streamed_tokens = 0;  ///< tokens of the longest of several sequences; 0: there is one sequence
   int thinking_tokens = 0;  ///< tokens before the answer
-  Seconds held{};           ///< how long a later turn waited for the previous answer before it arrived
-  /// Time to the first token of the answer, if tokens come evenly.
+  Seconds held{};           ///< delay of a later turn until the previous answer was complete
+  /// Time to the first token after the thinking tokens, if tokens are evenly spaced.
   Seconds ttfat() const { return ttft + tpot() * static_cast<double>(thinking_tokens); }
   int in_turn() const { return streamed_tokens > 0 ? streamed_tokens : output_tokens; }
   Seconds tpot() const { return in_turn() > 1 ? (e2el - ttft) / (in_turn() - 1.0) : Seconds(0); }
 };
 
-/// Weighted non-negative values. Exact up to kExact of them (equal neighbours count once), then a histogram with bins
-/// 0.1 % wide. Count, mean, deviation and extremes stay exact.
+/// Weighted non-negative values. Stores up to kExact values (equal neighbours count once), then a histogram with bins
+/// of 0.1 % width. Count, mean, standard deviation and extremes stay exact.
 class Distribution {
  public:
   /// Adds `weight` equal values: n equal gaps between tokens are one call.
@@ -39,7 +39,7 @@ class Distribution {
   double max() const { return max_; }
   double min() const { return min_; }
   double percentile(double p) const;  ///< p in [0, 100], linear between order statistics as in numpy; 0 when empty
-  /// Weight of the values up to this one; exact, or within a bin's 0.1 % once binned.
+  /// Weight of the values <= `value`; exact, or within a bin's 0.1 % once binned.
   double count_at_most(double value) const;
   void merge(const Distribution& other);
 
@@ -60,20 +60,20 @@ class Distribution {
   double count_ = 0, sum_ = 0, squares_ = 0, min_ = 0, max_ = 0;  ///< squares_: squared distances from the mean
 };
 
-/// Limits of goodput: a request counts when it meets all that are set.
+/// Objectives of goodput: a request counts if it meets all that are set.
 struct Objectives {
   std::optional<Seconds> ttft, tpot, e2el;
 };
 
-/// One kind of clients.
+/// Results of one kind of client.
 struct ClientMetrics {
-  std::int64_t completed = 0, failed = 0;  ///< as of ServingMetrics
+  std::int64_t completed = 0, failed = 0;  ///< as in ServingMetrics
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
   Distribution ttft_ms, tpot_ms, e2el_ms;
   double ended() const { return static_cast<double>(completed + failed); }
 };
 
-/// Adapters of the requests.
+/// How often adapters were loaded.
 struct AdapterMetrics {
   std::int64_t starts = 0;      ///< sequences that name an adapter
   std::int64_t loads = 0;       ///< copies to a GPU's slot
@@ -81,18 +81,18 @@ struct AdapterMetrics {
   double loaded_bytes = 0;      ///< per GPU
 };
 
-/// How long a fleet of this size was paid for.
+/// How long a given number of replicas was paid for.
 struct PaidFleet {
   int replicas = 0, prefill_replicas = 0;
   double seconds = 0;
 };
 
-/// The limit that is exceeded by a request that can never run.
+/// The limit that a request exceeds, so that it can never run.
 enum class TooLong : std::uint8_t { kNot, kContext, kCache, kStep };
 
 struct ServingMetrics {
   Seconds duration{};
-  LoadVerdict load;                        ///< of open arrivals
+  LoadVerdict load;                        ///< open loads only
   std::int64_t completed = 0, failed = 0;  ///< failed: rejected, cancelled, lost, or impossible to run
   std::int64_t cancelled = 0;              ///< the client gave up: `timeout`
   std::int64_t rejected = 0;               ///< the queue was full: `max_queue`
@@ -101,7 +101,7 @@ struct ServingMetrics {
   double input_tokens = 0, output_tokens = 0, good_requests = 0;
   double replica_seconds = 0;  ///< paid time of a fleet that changes; 0: all replicas, all the time
   int most_replicas = 0;       ///< most replicas paid for at once
-  /// The same of workers that only prefill.
+  /// The same for prefill-only replicas.
   double prefill_replica_seconds = 0;
   int most_prefill_replicas = 0;
   std::int64_t prefill_replica_starts = 0;  ///< part of replica_starts
@@ -118,7 +118,7 @@ struct ServingMetrics {
   double prefix_cache_hit_rate() const { return input_tokens > 0 ? cached_tokens / input_tokens : 0.0; }
   /// KV blocks in host memory (EngineSpec::kv_offload), per GPU of each replica: loaded back, stored.
   double offload_loaded_tokens = 0, offload_loaded_bytes = 0, offload_stored_bytes = 0;
-  /// Within `duration`; the warm-up is left out.
+  /// Within `duration`, without the warm-up.
   double gpu_busy_seconds = 0;   ///< summed over replicas
   double flops = 0, bytes = 0;   ///< of all GPUs
   double front_end_seconds = 0;  ///< time in which front ends sent tokens, summed over replicas
@@ -131,7 +131,7 @@ struct ServingMetrics {
   double computed_tokens = 0, padding_tokens = 0;
   double drafted_tokens = 0, accepted_tokens = 0;
   AdapterMetrics adapters;
-  double tier_tokens = 0;  ///< part of the tokens loaded from host memory that came from tiers beyond it
+  double tier_tokens = 0;  ///< part of offload_loaded_tokens that came from tiers beyond host memory
   double sample_tokens = 0,
          dropped_sample_tokens = 0;  ///< generated for prompts with several sequences, but not returned
 };

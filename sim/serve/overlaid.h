@@ -1,5 +1,5 @@
 #pragma once
-// Helpers of the workload parsers: keys left over from a workload that was overridden, and file names.
+// Helpers of the workload parsers: keys left over from an overridden workload, and paths of files.
 
 #include <initializer_list>
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace roofcast {
 
-/// A scenario that lays `{process: closed_loop, concurrency: 8}` over a named workload leaves the `rate` of that
-/// workload in the map. Such a key comes from another file than the `selector` key; one that is written beside the
-/// selector, or by a flag over the selector of a file, is no such key.
+/// A scenario that overrides a named workload with `{process: closed_loop, concurrency: 8}` leaves the workload's
+/// `rate` in the map. Such a leftover key comes from another file than the `selector` key. A key from the same file as
+/// the selector is not a leftover, nor is a key from a flag.
 inline bool is_overlaid(const ConfigReader& in, std::string_view selector, std::string_view key) {
   if (!in.has(key)) return false;
   const std::string written_in = in.mark_of(key).path.str();
   return written_in != in.mark_of(selector).path.str() && !written_in.starts_with("--");
 }
-/// Passes those over; the others stay errors of finish().
+/// Ignores leftover keys; finish() reports the others as errors.
 inline void ignore_overlaid(ConfigReader& in, std::string_view selector, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
     if (is_overlaid(in, selector, key)) in.ignore(key);
   }
 }
 
-/// `file` as seen from the YAML that names it; from the working directory when a flag does.
+/// The path of `file` relative to the YAML that names it, or to the working directory if a flag does.
 std::string beside(const std::string& file, const Mark& named_at);
 
 }  // namespace roofcast

@@ -35,7 +35,7 @@ std::int64_t RankBalance::steps_until_release() const {
   return waits_ == Waits::kForMore ? more_steps_ - gathered_ : most_steps_ - 1 - waited_;
 }
 
-/// The steps in which ranks wait for others are counted though no prompt is there to wait.
+/// Counts the steps in which ranks wait for others, even if no prompt is waiting.
 void RankBalance::advance(std::int64_t steps) {
   if (waits_ == Waits::kForMore) gathered_ += steps;
   if (waits_ == Waits::kForOthers) waited_ = (waited_ + steps) % most_steps_;

@@ -25,7 +25,7 @@ struct RankParts {
         requests(table),
         collector(gathered),
         query_len(options.speculation.query_len()),
-        places(std::max(1, deployment->seats() / deployment->sharding.attention_dp)),
+        max_sequences(std::max(1, deployment->max_sequences() / deployment->sharding.attention_dp)),
         kv(*deployment, requests, options.tiers),
         adapters(*deployment),
         batch(requests, kv.layout(), options.speculation.active()),
@@ -41,18 +41,18 @@ struct RankParts {
   std::unique_ptr<Scheduler> scheduler;
   RequestTable& requests;
   Collector& collector;
-  int query_len;  ///< tokens that a decoding sequence brings to a step
-  int places;     ///< for running sequences
+  int query_len;      ///< tokens per decoding sequence and step
+  int max_sequences;  ///< max_num_seqs
 
   KvAccount kv;
   AdapterSlots adapters;
-  Seconds reads{};  ///< time to read disks and pools before the step being planned
+  Seconds reads{};  ///< time to read from disk and cache tiers before the step being planned
   Batch batch;
   RequestQueue queue;
   CacheLink link;
-  TokenDelivery& delivery;  ///< of all ranks
+  TokenDelivery& delivery;  ///< shared by all ranks
 
-  /// A sequence stops running and frees the slot of its adapter.
+  /// A sequence stops running and releases the slot of its adapter.
   void leave(Slot slot) {
     batch.leave(slot);
     adapters.release(requests[slot].adapter);

@@ -35,7 +35,7 @@ TooLong Replica::too_long(const LiveRequest& r) const {
   const std::int64_t total =
       first().options.prefill_only ? std::int64_t{r.target} + 1 : std::int64_t{r.prompt} + r.output;
   const double longest = d.engine.max_model_len > 0 ? d.engine.max_model_len : d.model.max_context;
-  const double beside = d.model.encoder_only ? 1 : 0;  // what stands for an encoder's vector
+  const double beside = d.model.encoder_only ? 1 : 0;  // the one output token that stands for an encoder's vector
   if (longest > 0 && static_cast<double>(total) - beside > longest) return TooLong::kContext;
   if (d.model.attends_to_encoder() && !beyond_positions(d.model, r.prompt, r.output).empty()) return TooLong::kContext;
   if (first().kv.bytes(total) > first().kv.pool().capacity()) return TooLong::kCache;
@@ -87,20 +87,20 @@ void Replica::arrive(Slot slot, SimTime ready) {
   }
 }
 
-/// Something changed while the replica was idle: a waiting request may find room now.
+/// Wakes an idle replica after a change: a waiting request may now find memory.
 void Replica::wake(SimTime now) {
   woken_ = true;
   wake_ = now;
 }
 
-/// The run ends with the current step.
+/// Shortens the run to the current step.
 void Replica::cut_run(SimTime now) {
   if (!busy_ || !run_.whole || run_.steps == 1) return;
   const std::int64_t steps = pricer_.steps_within(decodes(), (now - run_.start).seconds(), run_.steps);
   if (steps < run_.steps) price_run(steps);
 }
 
-/// Between steps, where engines abort requests.
+/// Engines abort requests between steps.
 bool Replica::cancel(Slot slot, SimTime now) {
   LiveRequest& r = request(slot);
   Rank& rank = rank_of(slot);
@@ -163,20 +163,20 @@ void Replica::release_held(Slot slot, SimTime now) {
   ++generation_;
 }
 
-/// What a step planned during another one still sees of it: nothing after its start, or nothing after the launch of its
-/// last kernel where one thread both plans and launches.
+/// How long before its start a step is planned: a step that is planned during the previous one sees no later arrivals.
+/// If one thread plans and launches, it sees arrivals until it has launched the last kernel of the previous step.
 SimTime Replica::planning_lag() const {
   return engine().scheduler_launches ? SimTime::of(run_.cost.launched) : SimTime(0);
 }
 
-/// For the last step of the run.
+/// Start of the last step of the run.
 SimTime Replica::last_start() {
   if (run_.steps <= 1) return run_.start;
   return run_.start + SimTime::of(pricer_.run_time(decodes(), run_.steps - 1));
 }
 
-/// New requests are taken before a step. With asynchronous scheduling the step was planned during the previous one, and
-/// an engine may look for requests only every few steps.
+/// Accepts new requests before a step. With asynchronous scheduling the step was planned during the previous one, and
+/// an engine may receive requests only every few steps.
 void Replica::take_arrivals(SimTime now) {
   const bool engaged =
       std::any_of(rank_parts_.begin(), rank_parts_.end(), [](const RankParts* r) { return r->batch.engaged(); });
@@ -191,14 +191,14 @@ void Replica::take_arrivals(SimTime now) {
   }
 }
 
-/// Whether an arrival during a run of decode steps could change the plan of a rank. Where requests are looked for only
-/// every few steps, or wait for those of other ranks, the step that finds one must not be skipped.
+/// Whether an arrival during a run of decode steps could change the plan of a rank. If requests are received only every
+/// few steps, or wait for those of other ranks, the step that finds one must not be skipped.
 bool Replica::arrival_matters(const Rank& rank) const {
   if (engine().receive_interval > 1 || balance_.active() || !rank.parts.batch.engaged()) return true;
   return rank.parts.scheduler->arrival_matters(rank.plan);
 }
 
-/// Steps of the run until the plan sees a request that is ready then.
+/// Number of steps of the run until the plan sees a request that is ready at `ready`.
 std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) {
   std::int64_t steps = 1;
   const SimTime latest = engine().plans_ahead() ? ready - planning_lag() : ready;
@@ -211,7 +211,7 @@ std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) {
   return std::min(steps, limit);
 }
 
-/// Steps for which the plan and the slowest rank stay the same.
+/// Number of steps for which the plan and the slowest rank stay the same.
 std::int64_t Replica::run_length() {
   std::int64_t limit = first().options.max_steps_per_event;
   bool held = false;
@@ -251,7 +251,7 @@ void Replica::plan_ranks(SimTime now) {
   for (const auto& rank : ranks_) rank->plan.plan(held);
 }
 
-/// Adapters on the rank that has the most; negative without adapters.
+/// Number of adapters on the rank that has the most; negative without adapters.
 double Replica::adapters_held() const {
   if (!deployment().adapters) return -1;
   int most = 0;
@@ -259,7 +259,7 @@ double Replica::adapters_held() const {
   return most;
 }
 
-/// What each rank decodes and prefills in the planned step.
+/// Describes the decodes and prefills of each rank in the planned step.
 void Replica::describe_run() {
   run_.adapters = adapters_held();
   run_.rows = 0;
@@ -307,7 +307,7 @@ void Replica::start_run(SimTime now) {
   run_.start = now;
   run_.whole = !prefill && !moved && !first().options.speculation.active() && engine().kv_cache;
   if (run_.whole) {
-    // run_length() looks at arrivals with the planning_lag() of this run's steps.
+    // run_length() uses the planning_lag() of the steps of this run.
     if (engine().scheduler_launches && engine().plans_ahead() && on_their_way() > 0)
       run_.cost = pricer_.decode_run(decodes(), 1);
     return price_run(run_length());
@@ -325,8 +325,8 @@ void Replica::price_run(std::int64_t steps) {
   ++generation_;
 }
 
-/// Without a cache each row of a decode step is computed from its beginning; in a padded batch all rows are as long as
-/// the longest.
+/// Without a KV cache each row of a decode step is recomputed from its first token. In a padded batch all rows are as
+/// long as the longest.
 void Replica::compute_again(Rank& rank, std::size_t i) {
   rank.recomputed = rank.repadded = 0;
   const Batch& batch = rank.parts.batch;
@@ -351,7 +351,7 @@ void Replica::compute_again(Rank& rank, std::size_t i) {
   }
 }
 
-/// A prompt's media are encoded before its first chunk: those that lie in the part not found in the cache.
+/// Media are encoded before the first chunk of their prompt, unless they lie in its cached part.
 void Replica::add_media(LiveRequest& r, std::vector<EncoderWork>& out) const {
   const auto& by_client = first().options.media;
   if (r.encoded || r.client >= by_client.size()) return;
@@ -365,7 +365,7 @@ void Replica::add_media(LiveRequest& r, std::vector<EncoderWork>& out) const {
   }
 }
 
-/// Chunks and decodes of the step. Without a cache every sequence is computed from its beginning.
+/// Chunks and decodes of the step. Without a KV cache every sequence is recomputed from its first token.
 StepBatch Replica::step_batch() {
   priced_chunks_.clear();
   encodes_.clear();
@@ -376,7 +376,7 @@ StepBatch Replica::step_batch() {
     Rank& rank = *ranks_[i];
     rank.padding = 0;
     std::vector<EncoderWork> media;
-    int longest = 0;  // longest prompt of the batch: the others are padded to it
+    int longest = 0;  // longest prompt of the batch; the others are padded to it
     if (rank.parts.scheduler->pads())
       rank.parts.batch.for_each([&](Slot, const LiveRequest& r) { longest = std::max(longest, r.target); });
     for (const PlannedChunk& c : rank.plan.chunks()) {
@@ -402,14 +402,14 @@ StepBatch Replica::step_batch() {
           .encodes = encodes_};
 }
 
-/// The ranks read at the same time.
+/// Time to read from disk and tiers; ranks read in parallel.
 Seconds Replica::reads() const {
   Seconds most{};
   for (const RankParts* rank : rank_parts_) most = std::max(most, rank->reads);
   return most;
 }
 
-/// One whole step: chunks, decodes, drafts, and the cache that a rank moves over PCIe.
+/// The cost of one whole step: chunks, decodes, drafts, and cache copies over PCIe.
 StepCost Replica::price_step() {
   StepCost cost = pricer_.cost(step_batch());
   const SpeculationSpec& spec = first().options.speculation;

@@ -1,7 +1,7 @@
 #pragma once
-// One replica of an engine as a sequence of events. An event is one step, or a run of decode steps in which nothing is
-// decided: the length of a run is known beforehand, and only an arrival can shorten it. Attention-DP ranks plan
-// separately and step together: a step ends when the slowest rank has ended.
+// Simulates one replica of an engine as a sequence of events. An event is one step, or a run of decode steps during
+// which no decision is made; its length is known in advance, and only an arrival can shorten it. Attention-DP ranks
+// plan separately and step together: a step ends when the slowest rank has finished.
 
 #include "sim/serve/rank_balance.h"
 #include "sim/serve/step_plan.h"
@@ -13,53 +13,54 @@ class Replica {
   Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOptions& options, StepPricer& pricer,
           StepPricer* draft_pricer, RequestTable& requests, Collector& collector);
 
-  /// What keeps the request from ever running here: its length against the model and the pool, and against the token
-  /// budget if prompts are not cut.
+  /// The limit that keeps the request from ever running here: the model's context length, the KV pool, or the token
+  /// budget if prompts are not chunked.
   TooLong too_long(const LiveRequest& request) const;
   bool can_serve(const LiveRequest& request) const { return too_long(request) == TooLong::kNot; }
   void submit(Slot slot, SimTime sent);
-  /// Another sequence for a prompt that was prefilled here.
+  /// Adds another sequence for a prompt that was prefilled here.
   void submit_fork(Slot slot, SimTime now);
-  /// A sequence whose prompt was prefilled elsewhere: its cache is fetched when there is room for it.
+  /// Adds a sequence whose prompt was prefilled elsewhere. Its cache is fetched when there is memory for it.
   void submit_prefilled(Slot slot, SimTime now);
 
-  /// Time of the next event here; empty while idle with nothing pending.
+  /// Whether an event is due; see due().
   bool pending() const;
   SimTime due() const;
-  /// Counts changes of due(), to recognise outdated events.
+  /// Raised whenever due() changes, to recognise outdated events.
   std::uint32_t generation() const { return generation_; }
 
   using Ended = EndedRequest;
-  /// Ends the current run at due(); `ended` takes the requests whose last token has been computed.
+  /// Ends the current run at due(). Appends the requests whose last token has been computed to `ended`.
   void end_run(std::vector<Ended>& ended);
   void start_run(SimTime now);
-  /// The client of a request here gives up: the request leaves at the end of the current step, among those that
-  /// end_run() ends. True when there is no current step and it has left at once.
+  /// The client of a request gives up. The request leaves when the current step ends, through end_run(). Returns true
+  /// if no step is running and it has left at once.
   bool cancel(Slot slot, SimTime now);
   bool busy() const { return busy_; }
-  /// A GPU has failed: the current run ends with its step. Then, or at once when idle, evacuate() is due.
+  /// A GPU has failed: the current run ends with its current step. After that (or now, if idle) evacuate() must be
+  /// called.
   void fail(SimTime now);
   bool failed() const { return ranks_.front()->departures.failed(); }
-  /// All requests leave with the tokens made so far, to be recomputed elsewhere; their caches are lost.
+  /// All requests leave with the tokens generated so far, to be recomputed elsewhere. Their caches are lost.
   void evacuate(SimTime now, std::vector<Slot>& out);
-  void withdraw(int source, SimTime now, std::vector<Slot>& out);  ///< those that wait for caches of a lost replica
+  void withdraw(int source, SimTime now, std::vector<Slot>& out);  ///< requests that wait for caches of a lost replica
 
   using Landing = CacheLink::Landing;
-  std::vector<Landing> landings() const;  ///< caches on their way here
-  std::vector<Landing> take_fetches();    ///< transfers begun since the last call
-  /// The cache held for a handed-over sequence has been sent.
+  std::vector<Landing> landings() const;  ///< caches in transfer to this replica
+  std::vector<Landing> take_fetches();    ///< transfers started since the last call
+  /// The cache held for a handed-over sequence has been sent; frees it.
   void release_held(Slot slot, SimTime now);
   bool holds_caches() const;  ///< of sequences that were handed over
 
   int running() const;
   int gpus() const { return deployment().sharding.gpus(); }
-  int places() const { return first().places * static_cast<int>(ranks_.size()); }
+  int max_sequences() const { return first().max_sequences * static_cast<int>(ranks_.size()); }
   std::size_t queued() const;
   int outstanding() const { return static_cast<int>(queued()) + running(); }
   std::int64_t outstanding_tokens() const;  ///< prompt tokens of its requests
-  /// Leading blocks of `hashes` in the cache of the rank that has the most of them.
+  /// Cached leading blocks of `hashes`, on the rank that has the most of them.
   std::int64_t cached_blocks(std::span<const std::uint64_t> hashes) const;
-  bool empty() const;  ///< it has no request, and no cache of one
+  bool empty() const;  ///< holds neither requests nor caches
   int index() const { return first().options.index; }
 
  private:
@@ -72,11 +73,11 @@ class Replica {
     RankParts parts;
     Departures departures;
     StepPlan plan;
-    std::int64_t growth = 0;         ///< bytes of cache that the current run took for its decodes
+    std::int64_t growth = 0;         ///< bytes of cache that the current run allocated for decodes
     std::int64_t padding = 0;        ///< padding tokens in its chunks
-    std::int64_t recomputed = 0;     ///< tokens computed beside the new one of each row where there is no cache
-    std::int64_t repadded = 0;       ///< the part that pads rows to the longest
-    std::vector<EndedRequest> held;  ///< answers that leave together with the last of their batch
+    std::int64_t recomputed = 0;     ///< tokens recomputed per step because there is no KV cache
+    std::int64_t repadded = 0;       ///< part of `recomputed` that pads rows to the longest
+    std::vector<EndedRequest> held;  ///< finished requests that a static batch answers at its end
   };
   const RankParts& first() const { return ranks_.front()->parts; }
   const Deployment& deployment() const { return *first().deployment; }
@@ -136,7 +137,7 @@ class Replica {
   std::vector<PrefillChunk> priced_chunks_;
   std::vector<EncoderWork> encodes_;
   std::vector<RankLoad> then_;
-  Seconds carry_{};  ///< remainder after rounding to picoseconds, so that many short steps last as long as one run
+  Seconds carry_{};  ///< rounding remainder, so that single steps add up to the same time as one run
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;
   std::uint32_t generation_ = 0;

@@ -1,4 +1,4 @@
-// The end of a run: tokens delivered, caches grown, requests ended.
+// The end of a run: delivers tokens, grows caches, ends requests.
 #include <algorithm>
 
 #include "sim/serve/replica.h"
@@ -32,7 +32,7 @@ void Replica::end_run(std::vector<Ended>& ended) {
   busy_ = false;
 }
 
-/// A batch in one tensor answers all of its requests at its end. If it is lost, it answers those that it has computed.
+/// A static batch answers all of its requests at its end. If it is lost, it answers those that it has finished.
 void Replica::release_answers(Rank& rank, std::vector<Ended>& ended) {
   if (!rank.parts.scheduler->pads()) return;
   std::erase_if(ended, [&](const Ended& e) {
@@ -45,8 +45,8 @@ void Replica::release_answers(Rank& rank, std::vector<Ended>& ended) {
   rank.held.clear();
 }
 
-/// Caches grow by the decoded and verified tokens. Returns the tokens that leave a rank: one per decoding sequence and
-/// finished prompt, and the accepted drafts.
+/// Grows caches by the decoded and verified tokens. Returns the number of tokens that leave a rank: one per decoding
+/// sequence and finished prompt, and the accepted drafts.
 std::int64_t Replica::tokens_out(Rank& rank) {
   RankParts& parts = rank.parts;
   const auto index = static_cast<std::size_t>(parts.index);
@@ -68,7 +68,7 @@ std::int64_t Replica::tokens_out(Rank& rank) {
   return tokens;
 }
 
-/// Every sequence keeps the accepted drafts and one token more. Returns the number of tokens.
+/// Every sequence keeps the accepted drafts and one more token. Returns the number of tokens.
 std::int64_t Replica::verify_decodes(RankParts& rank) {
   std::int64_t out = 0;
   ServingMetrics& m = rank.collector.metrics();
@@ -115,7 +115,7 @@ void Replica::count_work(std::int64_t tokens) {
   collector.step(record);
 }
 
-/// Room that sequences hold without filling it, and tokens computed for nothing.
+/// Counts allocated but unfilled cache, and tokens computed in vain.
 void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens, Collector::Work& work) const {
   const RankParts& parts = rank.parts;
   const auto index = static_cast<std::size_t>(parts.index);
@@ -131,10 +131,10 @@ void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens, Collecto
   std::int64_t tokens = parts.batch.decoded_tokens() + prompt_tokens + parts.link.held_tokens();
   for (const Landing& landing : parts.link.landings()) tokens += parts.requests[landing.slot].base;
   for (const Slot slot : prompts) tokens += parts.requests[slot].base;
-  for (const PlannedChunk& c : rank.plan.chunks()) {  // prompts that this step takes whole are not among the prompts
+  for (const PlannedChunk& c : rank.plan.chunks()) {  // prompts processed whole in this step are not in prompts()
     if (std::find(prompts.begin(), prompts.end(), c.slot) == prompts.end()) tokens += parts.requests[c.slot].base;
   }
-  // For a run of steps, the average: tokens and blocks grow from step to step.
+  // Averages over the steps of a run, because tokens and blocks grow.
   const double seconds = (run_.end - run_.start).seconds().base(), steps = static_cast<double>(run_.steps);
   const double grown = run_.decoding[index] * (steps - 1) / 2;
   const int sequences = parts.batch.running() + parts.link.held();
@@ -146,7 +146,7 @@ void Replica::count_waste(const Rank& rank, std::int64_t prompt_tokens, Collecto
   work.kv_filled += seconds * (filled - static_cast<double>(parts.kv.shared_bytes()));
 }
 
-/// Each sequence separately: it fills at most the window in a window's layers.
+/// Adds up sequences one by one: each fills at most the window in layers with a window.
 double Replica::filled_with_windows(const Rank& rank) const {
   const RankParts& parts = rank.parts;
   const KvLayout& layout = parts.kv.layout();
@@ -163,7 +163,7 @@ double Replica::filled_with_windows(const Rank& rank) const {
   return filled;
 }
 
-/// When its last chunk is done, a prompt has its first token, and its blocks can be shared.
+/// After its last chunk, a prompt has its first token, and its blocks can be shared.
 void Replica::finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<Ended>& ended) {
   RankParts& parts = rank.parts;
   LiveRequest& r = parts.requests[chunk.slot];
@@ -184,13 +184,13 @@ void Replica::finish_chunk(Rank& rank, const PlannedChunk& chunk, std::vector<En
   delivery_.join(parts.index, delivery_.delivered());
 }
 
-/// A prompt gives a diffusion model no token: the tokens of the first block stand when its passes have run.
+/// The prefill of a diffusion model yields no token: the tokens of the first block are final after its passes.
 void Replica::join_passes(Rank& rank, Slot slot) {
   rank.parts.batch.join_decodes(slot);
   delivery_.join(rank.parts.index, delivery_.delivered());
 }
 
-/// Sequences whose first block has just been finished.
+/// Delivers sequences whose first block has just been finished.
 void Replica::answer_blocks(RankParts& rank) {
   const int block = 1 + rank.options.speculation.num_speculative_tokens;
   rank.batch.for_each([&](Slot, LiveRequest& r) {
@@ -208,7 +208,7 @@ void Replica::end(Rank& rank, Slot slot, std::vector<Ended>& ended) {
   ended.push_back({slot, std::max(r.first_token, delivery_.answered()), false});
 }
 
-/// The cache stays here until the decode replica has fetched it; the sequence no longer runs.
+/// Hands a sequence over: its cache stays here until the decode replica has fetched it; the sequence no longer runs.
 void Replica::hand_over(RankParts& rank, Slot slot, std::vector<Ended>& ended) {
   LiveRequest& r = rank.requests[slot];
   rank.link.hold(r, index(), rank.kv.private_bytes(r));

@@ -14,14 +14,14 @@ struct ReplicaOptions {
   SpeculationSpec speculation;
   std::uint64_t seed = 0;
   bool prefill_only = false;            ///< hands sequences over after their first token
-  BytesPerSecond transfer_bandwidth{};  ///< of one GPU, for caches that come from prefill replicas
+  BytesPerSecond transfer_bandwidth{};  ///< per GPU, for caches fetched from prefill replicas
   Seconds transfer_latency{};
-  EarlyTransfer early;                               ///< how early parts of those caches leave
-  std::vector<std::vector<EncoderWork>> media = {};  ///< of a request, by its client; empty: prompts are text
+  EarlyTransfer early;                               ///< which parts of those caches are sent early
+  std::vector<std::vector<EncoderWork>> media = {};  ///< media per request, by kind of client; empty: text only
   SharedTiers tiers = {};
-  double prompt_text = 1.0;                             ///< front-end time of a prompt token relative to plain text
-  std::unique_ptr<Scheduler> (*scheduler)() = nullptr;  ///< null: the engine's; tests can set their own
-  std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is an event of its own
+  double prompt_text = 1.0;                                  ///< front-end time per prompt token relative to plain text
+  std::unique_ptr<Scheduler> (*scheduler)() = nullptr;       ///< null: the engine's scheduler; tests can set another
+  std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is its own event
 };
 
 }  // namespace roofcast

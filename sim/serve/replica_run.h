@@ -1,5 +1,5 @@
 #pragma once
-// The chunks of a step being planned, the run under way, and the requests that end with it.
+// The chunks of a step being planned, the current run, and the requests that end with it.
 
 #include <cstdint>
 #include <vector>
@@ -18,16 +18,16 @@ struct PlannedChunk {
 struct StepRun {
   SimTime start, end;
   std::int64_t steps = 0;
-  int rows = 0;  ///< decoding sequences, and ended ones that a static batch still computes
+  int rows = 0;  ///< decoding sequences, plus finished ones that a static batch still computes
   double context = 0;
   int query_len = 1;
-  std::vector<RankLoad> ranks;  ///< rows, context and chunks of each; empty: there is one rank
-  std::vector<int> decoding;    ///< sequences of each rank that get a token in every step
+  std::vector<RankLoad> ranks;  ///< rows, context and chunks per rank; empty if there is one rank
+  std::vector<int> decoding;    ///< decoding sequences per rank
   bool whole = false;           ///< a run of decode steps that an arrival may shorten
   StepCost cost;
-  double adapters = -1;  ///< StepBatch's
+  double adapters = -1;  ///< as in StepBatch
 
-  /// Its decoding sequences after some of its steps. `then` holds the loads of the ranks.
+  /// The decode batch after `passed` of its steps. `then` is storage for the loads of the ranks.
   StepBatch decodes_after(std::int64_t passed, std::vector<RankLoad>& then) const {
     const double tokens = static_cast<double>(passed) * query_len;
     if (!ranks.empty()) then = ranks;
@@ -46,9 +46,9 @@ struct StepRun {
 struct EndedRequest {
   Slot slot;
   SimTime delivered;
-  bool handed_over = false;    ///< it is prefilled and will be decoded elsewhere
-  bool forks = false;          ///< it has not ended: its prompt is prefilled, and other sequences continue from it
-  std::uint16_t together = 0;  ///< not 0: one of those in a row that had their last token in the same step, by slot
+  bool handed_over = false;    ///< prefilled here; another replica decodes it
+  bool forks = false;          ///< not ended: its prompt is prefilled, and other sequences start from it
+  std::uint16_t together = 0;  ///< nonzero: one of several that ended in the same step, ordered by slot
 };
 
 }  // namespace roofcast

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = EventQueue::Kind;
 
-constexpr std::size_t kDealtAtATime = 4096;  ///< requests: enough to keep the cores busy with short tapes
+constexpr std::size_t kDealtAtATime = 4096;  ///< requests per batch: keeps the cores busy with short recordings
 
 /// Requests assigned to the replicas of a lane.
 class DealtSource final : public RequestSource {
@@ -37,7 +37,7 @@ class DealtSource final : public RequestSource {
   std::deque<Dealt> dealt_;
 };
 
-/// A lane, the tape that it writes, and the previous tape, which is read.
+/// A lane, the recording that it writes, and the previous recording, which is merged.
 struct Player {
   Player(const std::shared_ptr<const Deployment>& deployment, const WorkloadSpec& workload,
          const ServingOptions& options, int first, int replicas)
@@ -54,9 +54,9 @@ struct Player {
         simulation(deployment, source, workload, options, nullptr, &lane) {}
   Player(const Player&) = delete;
 
-  /// The written tape is read next.
+  /// Swaps the two recordings.
   void turn() {
-    SIM_CHECK(next == read.events.size(), "all that was played is put in order");
+    SIM_CHECK(next == read.events.size(), "all simulated events are merged in order");
     std::swap(written, read);
     written.events.clear(), written.calls.clear(), written.pushes.clear(), written.left.clear();
     at = ReplicaTape::Event{};
@@ -73,11 +73,11 @@ struct Player {
   Lane lane;
   DealtSource source;
   Simulation simulation;
-  ReplicaTape::Event at;  ///< position up to which it was read
+  ReplicaTape::Event at;  ///< position up to which it was merged
   std::size_t next = 0;   ///< index of the next event
 };
 
-/// The slots that requests would have in one table for all replicas: RequestTable's.
+/// The slots that requests would have in one RequestTable for all replicas.
 class Slots {
  public:
   void enter(std::int64_t id) {
@@ -111,7 +111,7 @@ struct ViewOfNumber final : ReplicaView {
   std::int64_t outstanding_tokens(int) const override { return unseen(); }
   std::int64_t cached_blocks(int, const Request&) const override { return unseen(); }
   static int unseen() {
-    SIM_CHECK(false, "a router that does not look at replicas");
+    SIM_CHECK(false, "a router that ignores the state of replicas");
     return 0;
   }
   int number;
@@ -143,14 +143,14 @@ class ReplicasApart {
     if (more_) events_.push(SimTime::of(next_.arrival), Kind::kArrival);
     deal();
     bool first = true;
-    std::optional<SimTime> until;  // what is read ends before this time
+    std::optional<SimTime> until;  // events before this time are merged
     for (bool last = false; !last && !enough_; first = false) {
       last = !more_;
       const std::optional<SimTime> limit = more_ ? std::optional(SimTime::of(next_.arrival)) : std::nullopt;
       const auto task = [&](std::size_t i) {
         i == 0 ? put_in_order(until) : players_[i - 1]->simulation.run_lane(limit);
       };
-      if (first && last) {  // too few requests to share
+      if (first && last) {  // too few requests to run in parallel
         for (std::size_t i = 1; i <= players_.size(); ++i) task(i);
       } else {
         cores_.run(players_.size() + 1, task);
@@ -158,7 +158,7 @@ class ReplicasApart {
       if (enough_) break;
       for (const auto& player : players_) player->turn();
       arrivals_.insert(arrivals_.end(), dealt_.begin(),
-                       dealt_.end());  // after those that arrive together with the next one
+                       dealt_.end());  // after requests that arrive at the same time as the next one
       dealt_.clear();
       until = limit;
       if (!last) deal();
@@ -172,8 +172,8 @@ class ReplicasApart {
  private:
   void deal() {
     for (std::size_t n = 0; more_ && n < kDealtAtATime; ++n) {
-      SIM_CHECK(next_.prefix_blocks.empty(), "requests of replicas that do not meet share no prefixes");
-      // A request that can never run is refused on every replica.
+      SIM_CHECK(next_.prefix_blocks.empty(), "requests of independent replicas share no prefixes");
+      // Every replica refuses a request that can never run.
       const int to = players_.front()->simulation.can_serve(next_) ? router_->pick(next_, view_) : 0;
       const std::size_t lane = lane_of_[static_cast<std::size_t>(to)];
       players_[lane]->source.add(next_, sent_++, to);
@@ -182,10 +182,10 @@ class ReplicasApart {
     }
   }
 
-  /// Events are popped as from one queue for all replicas: at equal times, in the order in which they were pushed.
+  /// Merges events as if from one queue for all replicas: at equal times, in the order in which they were pushed.
   void put_in_order(std::optional<SimTime> until) {
     while (!events_.empty() && (!until || events_.top().at < *until) && !enough_) {
-      if (arrivals_.empty() && events_.top().kind == Kind::kArrival) return;  // nothing has been played yet
+      if (arrivals_.empty() && events_.top().kind == Kind::kArrival) return;  // nothing has been simulated yet
       const EventQueue::Event event = events_.pop();
       if (!slots_.empty() || waiting_) event.at.require();
       if (event.kind != Kind::kArrival) {
@@ -203,9 +203,9 @@ class ReplicasApart {
   void take(std::size_t lane, const EventQueue::Event& event) {
     Player& player = *players_[lane];
     const ReplicaTape& tape = player.read;
-    SIM_CHECK(player.next < tape.events.size(), "a lane has played what comes next");
+    SIM_CHECK(player.next < tape.events.size(), "a lane has simulated its next event");
     const ReplicaTape::Event& played = tape.events[player.next++];
-    SIM_CHECK(played.at == event.at && played.kind == event.kind, "replicas that do not meet keep their order");
+    SIM_CHECK(played.at == event.at && played.kind == event.kind, "independent replicas keep their order");
     const ReplicaTape::Event from = std::exchange(player.at, played);
     if (played.entered >= 0) slots_.enter(played.entered);
     std::size_t call = from.calls;
@@ -227,7 +227,7 @@ class ReplicasApart {
       events_.push(tape.pushes[i].at, tape.pushes[i].kind, static_cast<std::int32_t>(lane));
   }
 
-  /// Requests that end together do so in the order of their slots (StepHeap).
+  /// Requests that end together are ordered by slot (StepHeap).
   void sort_by_slot() {
     for (auto first = left_.begin(); first != left_.end();) {
       const auto other = [&](const ReplicaTape::Left& l) { return l.together != first->together; };
@@ -254,12 +254,12 @@ class ReplicasApart {
   Request next_;
   bool more_ = false;
   std::int64_t sent_ = 0;
-  std::vector<Arrival> dealt_;    ///< being played
-  std::deque<Arrival> arrivals_;  ///< played
+  std::vector<Arrival> dealt_;    ///< being simulated
+  std::deque<Arrival> arrivals_;  ///< simulated
   EventQueue events_;
   Slots slots_;
   std::vector<ReplicaTape::Left> left_;
-  bool waiting_ = true;  ///< for the next arrival
+  bool waiting_ = true;  ///< waiting for the next arrival
   bool enough_ = false;
 };
 

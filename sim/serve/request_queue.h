@@ -7,7 +7,7 @@
 
 namespace roofcast {
 
-/// First on their way through the front end, by the time at which the engine sees them, then waiting to be admitted.
+/// A request first passes the front end, ordered by when the engine sees it, then waits for admission.
 class RequestQueue {
  public:
   RequestQueue(RequestTable& requests, QueuePolicy policy) : requests_(requests), waiting_(requests, policy) {}
@@ -20,9 +20,9 @@ class RequestQueue {
     prompt_tokens_ += r.prompt;
   }
   std::size_t on_their_way() const { return on_their_way_; }
-  /// When the engine sees the next request that is on its way.
+  /// When the engine sees the next request from the front end.
   SimTime first_ready() const { return inbox_.front().ready; }
-  /// Whether a request on its way was sent by then: front ends keep the order.
+  /// Whether a request still in the front end was sent by `time`; front ends keep the order.
   bool sent_by(SimTime time) const { return on_their_way_ > 0 && requests_[inbox_.front().slot].arrival <= time; }
   Slot take_arrival() {
     const Slot slot = inbox_.front().slot;
@@ -37,7 +37,7 @@ class RequestQueue {
     waiting_.push(slot);
     begin_to_wait(slot);
   }
-  /// `behind`: all that wait, if first come runs first.
+  /// `behind`: under first come, first served, the request waits behind all others.
   void push_preempted(Slot slot, bool behind = false) {
     if (behind && waiting_.first_come()) {
       waiting_.push(slot);
@@ -50,13 +50,13 @@ class RequestQueue {
     admitted(waiting_.front());
     waiting_.pop();
   }
-  /// WaitingQueue::offer_all. `offer` calls admitted() of what it takes.
+  /// See WaitingQueue::offer_all. `offer` must call admitted() for what it takes.
   template <class F>
   void offer_all(F offer) {
     waiting_.offer_all(offer);
   }
   void admitted(Slot slot) { no_longer_waits(requests_[slot]); }
-  /// Takes out one request, wherever it is.
+  /// Removes one request, in whichever queue it is.
   void remove(Slot slot) {
     LiveRequest& r = requests_[slot];
     ++r.epoch;
@@ -67,7 +67,7 @@ class RequestQueue {
     --on_their_way_;
     skip_removed();
   }
-  /// Visits those that wait, then those on their way.
+  /// Visits the waiting requests, then those in the front end.
   template <class F>
   void for_each(F visit) const {
     waiting_.for_each(visit);
@@ -75,7 +75,7 @@ class RequestQueue {
       if (comes(arrival)) visit(arrival.slot);
     }
   }
-  /// Takes out all: those that wait in order, then those on their way.
+  /// Removes all requests: those waiting, in order, then those in the front end.
   void clear(std::vector<Slot>& out) {
     for (; !waiting_.empty(); waiting_.pop()) out.push_back(waiting_.front());
     for (const Arrival& arrival : inbox_) {
@@ -88,10 +88,10 @@ class RequestQueue {
   }
 
   std::size_t size() const { return on_their_way_ + waiting_.size(); }
-  /// A waiting request has its cache elsewhere, so it is no prompt.
+  /// Whether some waiting request only needs its cache copied back (see comes_back()).
   bool some_come_back() const { return come_back_ > 0; }
   std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< tokens to prefill of the waiting requests
-  /// Tokens of the prompts of all requests here, running ones included; left() tells that one is gone.
+  /// Prompt tokens of all requests here, running ones included. left() subtracts those of a finished request.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
   void left(const LiveRequest& request) { prompt_tokens_ -= request.prompt; }
 
@@ -120,7 +120,7 @@ class RequestQueue {
   }
 
   RequestTable& requests_;
-  std::deque<Arrival> inbox_;  ///< those that were removed among them, but not first
+  std::deque<Arrival> inbox_;  ///< removed requests stay in it until they reach its front
   std::size_t on_their_way_ = 0;
   WaitingQueue waiting_;
   std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0, come_back_ = 0;

@@ -31,8 +31,8 @@ class LeastLoaded final : public Router {
   int pick(const Request&, const ReplicaView& view) override { return least_loaded(view); }
 };
 
-/// The replica that keeps most of the prefix, unless it has many more requests than the idlest one (SGLang's router
-/// has the same two limits, absolute and relative).
+/// The replica that caches most of the prefix, unless it has many more requests than the least loaded one (SGLang's
+/// router has the same two limits, absolute and relative).
 class PrefixAware final : public Router {
  public:
   int pick(const Request& request, const ReplicaView& view) override {
@@ -51,8 +51,9 @@ class PrefixAware final : public Router {
   }
 };
 
-/// The replica with the least to hold and to prefill once it has the request: the prompts of those it has, and of this
-/// one what it does not keep already (what NVIDIA Dynamo's KV router minimises; it does not count output either).
+/// The replica with the fewest tokens to hold and to prefill after it gets the request: prompt tokens of its requests,
+/// plus the uncached tokens of this one (the objective of NVIDIA Dynamo's KV router, which does not count output
+/// either).
 class KvAware final : public Router {
  public:
   int pick(const Request& request, const ReplicaView& view) override {
@@ -67,8 +68,8 @@ class KvAware final : public Router {
   }
 };
 
-/// Rendezvous hashing of the session, else of the first prefix block, else of the request: the replica with the
-/// largest hash wins, so that a replica more or less moves only its own share.
+/// Rendezvous hashing of the session, else of the first prefix block, else of the request. The replica with the largest
+/// hash wins, so that adding or removing a replica moves only its own share.
 class ConsistentHash final : public Router {
  public:
   bool uses_state() const override { return false; }
@@ -104,12 +105,11 @@ std::unique_ptr<Router> make() {
 constexpr std::array kRouters{
     RouterKind{"round_robin", "one replica after another", make<RoundRobin>},
     RouterKind{"least_loaded", "the replica with the fewest outstanding requests", make<LeastLoaded>},
-    RouterKind{"kv_aware", "the replica with the fewest prompt tokens, what it keeps of this prompt's prefix taken off",
+    RouterKind{"kv_aware", "the replica with the fewest prompt tokens, minus what it caches of this prompt's prefix",
                make<KvAware>},
-    RouterKind{"prefix_aware", "the replica that keeps most of the prompt's prefix, unless it is overloaded",
+    RouterKind{"prefix_aware", "the replica that caches most of the prompt's prefix, unless it is overloaded",
                make<PrefixAware>},
-    RouterKind{"consistent_hash", "by session, else by the first prefix block, so that equal ones meet",
-               make<ConsistentHash>},
+    RouterKind{"consistent_hash", "by a hash of the session, else of the first prefix block", make<ConsistentHash>},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Which replica gets a request.
+// Chooses the replica of a request.
 
 #include <memory>
 #include <span>
@@ -11,22 +11,22 @@
 
 namespace roofcast {
 
-/// What a router may know of the replicas.
+/// What a router can observe of the replicas.
 class ReplicaView {
  public:
   virtual ~ReplicaView() = default;
   virtual int replicas() const = 0;
-  virtual int outstanding(int replica) const = 0;                  ///< requests sent there and not ended
-  virtual std::int64_t outstanding_tokens(int replica) const = 0;  ///< of their prompts, cached or to be prefilled
+  virtual int outstanding(int replica) const = 0;                  ///< requests sent there that have not ended
+  virtual std::int64_t outstanding_tokens(int replica) const = 0;  ///< prompt tokens of those requests, cached or not
   virtual std::int64_t cached_blocks(int replica,
-                                     const Request& request) const = 0;  ///< leading prefix blocks it keeps
+                                     const Request& request) const = 0;  ///< cached leading prefix blocks
 };
 
 class Router {
  public:
   virtual ~Router() = default;
   virtual int pick(const Request& request, const ReplicaView& view) = 0;
-  virtual bool uses_state() const { return true; }  ///< of the replicas; false: only their number
+  virtual bool uses_state() const { return true; }  ///< false: uses only the number of replicas
 };
 
 struct RouterKind {

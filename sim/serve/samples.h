@@ -1,15 +1,15 @@
 #pragma once
-// Several answers to one prompt: parallel samples (n), the best of several, beams.
+// Several answers to one prompt: parallel samples (n), best of n, beam search.
 
 #include "base/config_reader.h"
 #include "sim/serve/sim_time.h"
 
 namespace roofcast {
 
-/// Sequences that share the prompt of a request, and decode side by side from its first token on.
+/// Sequences that share the prompt of a request and decode in parallel from its first token on.
 struct SampleSpec {
   int generated = 1;  ///< sequences
-  int returned = 1;   ///< sequences that the client receives; if fewer: all at once, when the last one has ended
+  int returned = 1;   ///< sequences that the client receives; if fewer than generated: all together at the end
   bool beams = false;
   Mark mark;
   bool several() const { return generated > 1; }
@@ -18,17 +18,17 @@ struct SampleSpec {
 /// `samples: {n: 4}`, `{n: 1, best_of: 8}` or `{beam_width: 4}`.
 SampleSpec parse_samples(ConfigReader in);
 
-/// The progress of its sequences.
+/// Progress of the sequences of one request.
 struct SampleFamily {
   int open = 0;  ///< sequences that have not ended
   int returned = 1;
-  bool streams = true;  ///< the client receives every sequence from its first token on
+  bool streams = true;  ///< the client receives every sequence as it is generated
   double tokens = 0;    ///< tokens of all its sequences
   int longest = 0;
   int preemptions = 0;
-  int thinking = 0;     ///< tokens of each that come before its answer
-  int cached = 0;       ///< prompt tokens of the first
-  SimTime scheduled{};  ///< the first
+  int thinking = 0;     ///< thinking tokens of each sequence
+  int cached = 0;       ///< cached prompt tokens of the first sequence
+  SimTime scheduled{};  ///< when the first sequence was scheduled
   SimTime first_token{}, delivered{};
 };
 

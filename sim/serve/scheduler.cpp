@@ -22,12 +22,14 @@ constexpr std::array kSchedulers{
                   make_decode_first},
     SchedulerKind{"prefill_first", "SGLang: waiting prompts run alone and first, with a share of their output reserved",
                   make_prefill_first},
-    SchedulerKind{"mixed_chunk", "SGLang with --enable-mixed-chunk: a chunk of the waiting prompts runs beside decode",
+    SchedulerKind{"mixed_chunk",
+                  "SGLang with --enable-mixed-chunk: a chunk of the waiting prompts runs together with decode",
                   make_mixed_chunk},
-    SchedulerKind{"no_evict", "TensorRT-LLM: in-flight batching, admits only what can run to its end", make_no_evict},
-    SchedulerKind{"prefill_no_evict", "prompts run alone and first, and only what can run to its end is admitted",
+    SchedulerKind{"no_evict", "TensorRT-LLM: in-flight batching, admits only requests that can run to completion",
+                  make_no_evict},
+    SchedulerKind{"prefill_no_evict", "prompts run alone and first; admits only requests that can run to completion",
                   make_prefill_no_evict},
-    SchedulerKind{"static", "a padded batch of what has come runs until its last sequence has ended",
+    SchedulerKind{"static", "a padded batch of waiting requests runs until its last sequence has ended",
                   make_static_batch},
 };
 

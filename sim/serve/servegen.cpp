@@ -62,7 +62,7 @@ Window window_of(const std::vector<std::string>& fields, const Mark& mark) {
   return w;
 }
 
-/// Equal windows from 0 on.
+/// Reads windows of equal length that start at 0.
 std::vector<Window> read_windows(const std::string& path) {
   std::vector<Window> windows;
   int line = 0;
@@ -120,7 +120,7 @@ struct DayLengths {
 
 std::vector<DayLengths> read_lengths(const std::string& path) {
   const auto fail = [&](const std::string& message) { throw ConfigError(Mark{path}, message); };
-  std::size_t keys = 0;  // an object keeps one of two that are the same
+  std::size_t keys = 0;  // the parser keeps one of two equal keys
   const auto count_keys = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json&) {
     keys += depth == 1 && event == nlohmann::json::parse_event_t::key ? 1 : 0;
     return true;

@@ -1,5 +1,5 @@
 #pragma once
-// Conversations and shared prefixes of a made-up workload: what a request's prompt consists of.
+// Sessions and shared prefixes of a synthetic workload.
 
 #include <cstdint>
 #include <deque>
@@ -8,17 +8,17 @@
 
 namespace roofcast {
 
-/// One conversation under way. The next prompt is `history` tokens long plus what the user adds.
+/// One session in progress. The next prompt is `history` tokens plus what the user adds.
 struct Session {
   int id = -1;
   std::uint64_t group = 0;  ///< which shared prefix
   int history = 0;          ///< tokens sent and answered so far
   int turns_done = 0, turns_left = 0;
-  int parent = -1;      ///< the session from which it has branched, after `branched_at` tokens; -1: none
+  int parent = -1;      ///< the session from which it branched after `branched_at` tokens; -1: none
   int branched_at = 0;  ///< tokens
 
   int root() const { return parent < 0 ? id : parent; }
-  /// The session also continues as this branch.
+  /// A branch of this session with the number `as`.
   Session branch(int as) const {
     Session other = *this;
     other.id = as;
@@ -28,18 +28,18 @@ struct Session {
   }
 };
 
-/// Writes the hashes of the first `tokens` tokens of a prompt: of the shared prefix and of what follows it. The blocks
-/// of a group's prefix depend on the group and their place alone, those behind it on the session: so equal hashes mean
-/// equal tokens up to there. A block in which the prefix ends is cut there, and one in which the session has branched.
+/// Writes the hashes of the first `tokens` tokens of a prompt: shared prefix, then session. Hashes of the prefix depend
+/// on the group and the position alone, later ones on the session, so equal hashes mean equal tokens up to there. The
+/// block in which the prefix ends is split there, as is one in which the session branched.
 void write_prefix(const Session& session, int shared_tokens, int tokens, Request& request);
 
-/// Deals the turns of sessions to arrivals. As many sessions are open as `open_sessions` says; each arrival
-/// goes to the one that has waited longest, and a finished session makes way for a new one. A session branches when the
-/// first turn of a branch is dealt: only then has the turn before ended.
+/// Assigns arrivals to turns of sessions. `open_sessions` sessions are open at any time. Each arrival goes to the
+/// session that has waited longest, and a new session replaces a finished one. A session branches when the first turn
+/// of a branch is assigned, because only then has the previous turn ended.
 class SessionDealer {
  public:
-  /// `staggered`: the sessions begun until that many are open are cut short, to 1, 2, .. turns in rotation, so
-  /// that sessions do not march in step: soon all turns are equally frequent, as in a service that has run for long.
+  /// `staggered`: the initial sessions are shortened to 1, 2, .. turns in rotation, so that sessions are out of phase
+  /// and all turns soon are equally frequent, as in a service that has run for long.
   SessionDealer(const WorkloadSpec& workload, std::int64_t open_sessions, bool staggered, Random random)
       : turns_(workload.turns),
         branches_(workload.branches),
@@ -51,13 +51,13 @@ class SessionDealer {
         staggered_(staggered && static_cast<double>(open_sessions) >= mean_turns(workload)),
         random_(random) {}
 
-  Session take();        ///< the session whose turn it is; give it back with the turn added
-  Session take(int id);  ///< this one if it continues, else a new one
+  Session take();        ///< the session whose turn it is; return it with the turn added
+  Session take(int id);  ///< session `id` if it continues, else a new one
   void give_back(const Session& session);
 
  private:
   Session begin();
-  /// The first of the branches, if the session branches here; the others go to `rest`.
+  /// Returns the first branch if the session branches here, and moves the others to `rest`.
   Session part(const Session& session, std::deque<Session>& rest);
   int new_id();
 
@@ -70,7 +70,7 @@ class SessionDealer {
   Random random_;
   std::deque<Session> waiting_;
   std::deque<Session> unowned_;  ///< branches that no user of a closed loop has taken up
-  std::int64_t under_way_ = 0;   ///< begun and not ended
+  std::int64_t under_way_ = 0;   ///< sessions that have started and not ended
   int begun_ = 0;
 };
 

@@ -9,8 +9,8 @@
 
 namespace roofcast {
 
-/// Simulated time in whole picoseconds, so that equal times compare equal. Spans up to 100 days; a sum or
-/// product of times beyond 2^63 ps means never.
+/// Simulated time in whole picoseconds, so that equal times compare equal. Covers up to 100 days; sums and products
+/// beyond 2^63 ps saturate to "never".
 class SimTime {
  public:
   static constexpr double kPerSecond = 1e12;
@@ -22,7 +22,7 @@ class SimTime {
     if (!(s.base() < kLongest)) pass_longest();
     return SimTime(nearest(s.base() * kPerSecond));
   }
-  /// Throws like of() if an event is due at a time that sums have carried beyond the longest.
+  /// Throws like of() if sums have carried the time of an event beyond kLongest.
   void require() const {
     if (ps_ >= static_cast<std::int64_t>(kLongest * kPerSecond)) pass_longest();
   }
@@ -42,7 +42,7 @@ class SimTime {
   }
 
  private:
-  /// std::llround of |x| < 2^63, which is a call.
+  /// std::llround for |x| < 2^63, without the call.
   static constexpr std::int64_t nearest(double x) {
     const auto whole = static_cast<std::int64_t>(x);
     const double rest = x - static_cast<double>(whole);

@@ -22,15 +22,15 @@ using Kind = EventQueue::Kind;
 
 /// How long a client waits after a refused request before it continues.
 constexpr Seconds kRefusal = kMillisecond;
-/// A load that varies by itself counts as overload only if this share of its requests is still behind at the end.
+/// A load that varies by itself is overloaded only if more than this fraction of its requests is unfinished at the end.
 constexpr double kBurst = 0.05;
 
-/// When a held turn came; for other requests, when they were sent. May be called once per request.
+/// When a held turn arrived; for other requests, `sent`. May be called once per request.
 SimTime came(std::optional<TurnOrder>& turns, const LiveRequest& r, SimTime sent) {
   return turns ? turns->came(r.id, sent) : sent;
 }
 
-/// Whether requests arrive by a clock and some are turns of conversations. A trace keeps the times of its file.
+/// Whether arrivals are open and some requests are turns of sessions. Traces keep the times of their file.
 bool has_open_sessions(const WorkloadSpec& workload) {
   const auto has = [](const WorkloadSpec& w) { return w.turns > 1 && w.arrivals.rate > PerSecond(0); };
   return workload.clients.empty() ? has(workload) : std::any_of(workload.clients.begin(), workload.clients.end(), has);
@@ -110,7 +110,7 @@ void Simulation::add_replicas(const std::shared_ptr<const Deployment>& deploymen
   }
 }
 
-/// A closed loop starts with one request per user, warm-up first. In an open load the source gives the times.
+/// A closed loop starts with one request per user, warm-up first. An open load starts with its source's first arrival.
 void Simulation::begin() {
   if (closed()) {
     const std::int64_t users = std::max(1, workload_.arrivals.concurrency);
@@ -161,7 +161,7 @@ void Simulation::handle(const EventQueue::Event& event) {
 void Simulation::require_end() const {
   SIM_CHECK(requests_.live() == 0, "every request has ended");
   for (const auto& replica : replicas_) {
-    SIM_CHECK(replica->empty(), "no prompt is left anywhere, and all cache was given back");
+    SIM_CHECK(replica->empty(), "no prompt is left, and all cache was released");
   }
 }
 
@@ -227,7 +227,7 @@ void Simulation::send(const Request& request, SimTime now) {
     if (closed() && workload_.duration) stop_sending_ = now + SimTime::of(*workload_.duration);
   }
   if (live.counted) collector_.sent();
-  if (!within_limit(live, now)) {  // a rate limit is no sign of overload
+  if (!within_limit(live, now)) {  // a refusal by a rate limit is no sign of overload
     if (live.counted) ++collector_.metrics().rejected, collector_.failed(live.client);
     return refuse(slot, now);
   }
@@ -279,7 +279,7 @@ bool Simulation::late(const LiveRequest& r, SimTime now) const {
   return passed(workload_.patience.first_token) && !answered;
 }
 
-/// The slot may belong to another request by now.
+/// Ignored if the slot now belongs to another request.
 void Simulation::give_up(Slot slot, std::uint32_t id, SimTime now) {
   const LiveRequest& r = requests_[slot];
   if (r.phase == Phase::kEnded || static_cast<std::uint32_t>(r.id) != id || r.cancelled || !late(r, now)) return;
@@ -308,7 +308,7 @@ void Simulation::schedule(int index) {
   tell_push(due, Kind::kReplica);
 }
 
-/// When requests end, their users send again. The scheduler sees the new requests when it plans the next step.
+/// When requests end, their users send the next ones. The scheduler sees these when it plans the next step.
 void Simulation::run_replica(int index, SimTime now) {
   Replica& replica = at(index);
   planning_ = index;
@@ -331,7 +331,7 @@ void Simulation::run_replica(int index, SimTime now) {
   schedule(index);
 }
 
-/// What a router may know about a request when it was sent.
+/// The part of a request that a router sees when it is sent.
 Request Simulation::request_of(Slot slot) {
   Request request;
   const LiveRequest& r = requests_[slot];
@@ -345,7 +345,7 @@ Request Simulation::request_of(Slot slot) {
   return request;
 }
 
-/// The decoding replica is chosen when the prompt is done.
+/// Chooses the decode replica when the prefill has ended.
 void Simulation::hand_over(Slot slot, SimTime now) {
   if (requests_[slot].cancelled) {
     count_ended(requests_[slot], {slot, now, true});
@@ -358,13 +358,13 @@ void Simulation::hand_over(Slot slot, SimTime now) {
   schedule(replica.index());
 }
 
-/// The epoch tells whether the transfer was broken off. A failed source no longer holds the cache.
+/// The epoch tells whether the transfer was cancelled. A failed source no longer holds the cache.
 void Simulation::transferred(Slot slot, std::uint32_t epoch, SimTime now) {
   if (requests_[slot].epoch != epoch || !requests_[slot].held) return;
   give_back(slot, now);
 }
 
-/// Frees the cache that a prefill worker held. A worker that was only kept for it can then stop.
+/// Frees the cache that a prefill worker held. A draining worker that waited only for this can then stop.
 void Simulation::give_back(Slot slot, SimTime now) {
   const int source = requests_[slot].source;
   at(source).release_held(slot, now);
@@ -381,9 +381,9 @@ bool Simulation::within_limit(const LiveRequest& r, SimTime now) {
   return limits_[r.client]->take(now.seconds(), static_cast<double>(r.prompt) + r.output);
 }
 
-/// Engines prefill the prompt once and find its blocks again for the other sequences: vLLM sends them as requests of
-/// their own (vllm/v1/engine/parallel_sampling.py), SGLang once the prompt is cached
-/// (sglang/srt/managers/tokenizer_manager.py, _handle_batch_request).
+/// Engines prefill the prompt once and reuse its blocks for the other sequences: vLLM sends these as separate requests
+/// (vllm/v1/engine/parallel_sampling.py), SGLang once the prompt is cached (sglang/srt/managers/tokenizer_manager.py,
+/// _handle_batch_request).
 void Simulation::begin_family(Slot slot, const Request& request) {
   LiveRequest& r = requests_[slot];
   if (free_families_.empty()) {
@@ -458,8 +458,8 @@ void Simulation::count_ended(const LiveRequest& r, const Replica::Ended& ended) 
   enough_ = observer_ != nullptr && observer_->enough();
 }
 
-/// What the client receives of all sequences: as many answers as it asked for, each of the mean length. If they are
-/// chosen from more (best of n, beams), they arrive together at the end.
+/// What the client receives from all sequences: the requested number of answers, each of mean length. If they are
+/// selected from more (best of n, beam search), they arrive together at the end.
 void Simulation::add_family(RequestRecord& record, const LiveRequest& r) {
   const SampleFamily& family = families_[static_cast<std::size_t>(r.family)];
   const double sequences = samples_of(workload_, r).generated;
@@ -478,7 +478,7 @@ void Simulation::add_family(RequestRecord& record, const LiveRequest& r) {
   m.dropped_sample_tokens += family.tokens - record.output_tokens;
 }
 
-/// When the client gave up because a lagging front end delivered tokens too late.
+/// When the client gave up because a slow front end delivered tokens too late.
 std::optional<SimTime> Simulation::gave_up_at(const LiveRequest& r, SimTime delivered) const {
   const Patience& patience = workload_.patience;
   if (patience.first_token && r.first_token > r.arrival + SimTime::of(*patience.first_token))
@@ -488,13 +488,13 @@ std::optional<SimTime> Simulation::gave_up_at(const LiveRequest& r, SimTime deli
   return std::nullopt;
 }
 
-/// True when all warm-up requests are sent and the last of them is not yet answered; until then nothing else is sent.
+/// Whether all warm-up requests are sent and the last is not yet answered; until then nothing else is sent.
 bool Simulation::warmup_ends() const {
   return closed() && workload_.pause_after_warmup && sent_ == workload_.warmup_requests && !collector_.begun();
 }
 
-/// An ended request gives back its slot, and the cache that a prefill replica may still hold for it. Returns true for
-/// the last warm-up request: then all users start afresh.
+/// Frees the slot of an ended request, and the cache that a prefill replica may still hold for it. Returns true for the
+/// last warm-up request: then all users restart.
 bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   fruitless_failures_ = 0;
   if (requests_[slot].held) give_back(slot, now);
@@ -503,7 +503,7 @@ bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   if (!warmup_ends()) return false;
   main_begin_ = std::max({main_begin_, now, delivered});
   if (in_flight_ > 0) return false;
-  ++users_;  // users of the warm-up who pause now send nothing more
+  ++users_;  // pausing users of the warm-up send nothing more
   for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i)
     events_.push(main_begin_, Kind::kUser, -1, users_);
   return true;
@@ -527,7 +527,7 @@ void Simulation::finish(const Replica::Ended& ended, SimTime now) {
   if (!leave(ended.slot, now, ended.delivered) && !gone) user_goes_on(session, now, goes_on);
 }
 
-/// A closed loop goes on with the next request, an open load with the turn that waited for this answer.
+/// Sends the next request of a closed loop, or the turn of an open load that waited for this answer.
 void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
   if (!closed()) {
     if (!turns_ || session < 0) return;
@@ -596,8 +596,8 @@ ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSou
 
 namespace {
 
-/// Throws if a start time or a warm-up leaves no request to count. A mix of clients may count none: the search for its
-/// rate lowers the rate until few or no requests arrive.
+/// Throws ConfigError if a start time or a warm-up leaves no request to count. A mix of clients may count none, because
+/// the search for its rate lowers the rate until few or no requests arrive.
 void check_some_counted(const WorkloadSpec& w) {
   if (!w.clients.empty() || (w.start <= Seconds(0) && w.warmup_requests == 0)) return;
   std::string keys = w.start > Seconds(0) ? "'start'" : "";

@@ -1,5 +1,5 @@
 #pragma once
-// A deployment under load.
+// Simulates a deployment under load.
 
 #include <functional>
 #include <memory>
@@ -18,24 +18,24 @@
 
 namespace roofcast {
 
-/// Prompts are prefilled by separate replicas, which send their caches to the decoding ones.
+/// Disaggregated serving: separate replicas prefill the prompts and send their KV caches to the decode replicas.
 struct Disaggregation {
   std::shared_ptr<const Deployment> prefill;
   int prefill_replicas = 1;
-  BytesPerSecond bandwidth{};  ///< of one GPU; 0: its NIC, or PCIe without one
-  Seconds latency{};           ///< of one transfer
+  BytesPerSecond bandwidth{};  ///< per GPU; 0: that of its NIC, or of PCIe without one
+  Seconds latency{};           ///< per transfer
 };
 
-/// Bytes of one decoding GPU's share of a cache that arrive a second: every GPU of both sides uses its own link at the
-/// same time, and the side whose GPUs hold the larger shares may be the slower one. Caches pass the spine where one
-/// leaf does not hold both sides, of `replicas` that decode.
+/// Bytes per second at which one decode GPU receives its share of a cache. All GPUs of both sides use their links in
+/// parallel; the side with the larger share per GPU may be the slower one. Transfers cross the spine if one leaf switch
+/// does not hold both sides with `replicas` decode replicas.
 BytesPerSecond transfer_bandwidth(const Deployment& decode, const Disaggregation& disaggregation, int replicas);
 struct ServingOptions;
-/// The replicas of a role, with autoscaling at their most.
+/// The maximum number of replicas of a role, autoscaling included.
 int most_replicas(const ServingOptions& options, bool prefill);
-/// The same with as many replicas of both sides as there may be. `options` must have disaggregated roles.
+/// The same with the maximum number of replicas on both sides. `options` must be disaggregated.
 BytesPerSecond transfer_bandwidth(const Deployment& decode, const ServingOptions& options);
-/// The part of a cache that such workers send before a prompt is done.
+/// Which part of a cache the prefill replicas send before the prefill has ended.
 EarlyTransfer early_transfer(const Deployment& prefill);
 
 /// Runs tasks in parallel.
@@ -46,34 +46,34 @@ struct Cores {
 };
 
 struct ServingOptions {
-  int replicas = 1;                    ///< with autoscaling: at the beginning, within its bounds
+  int replicas = 1;                    ///< with autoscaling: the number at the start, within its bounds
   std::string router = "round_robin";  ///< a name in routers()
   std::string policy = "fcfs";         ///< a name in queue_policies()
-  int max_queue = 0;                   ///< prompts that may wait on a replica; more are refused. 0: any number
+  int max_queue = 0;                   ///< waiting prompts per replica before requests are refused; 0: no limit
   std::uint64_t seed = 0;
   Objectives objectives;
-  std::vector<Objectives> client_objectives = {};  ///< of single kinds of clients, where they have their own
+  std::vector<Objectives> client_objectives = {};  ///< per kind of client, where they have their own
   SpeculationSpec speculation;
   std::optional<Disaggregation> disaggregation =
       std::nullopt;      ///< if set, `replicas` only decode; their numbers follow those of the prefill replicas
-  FleetSpec fleet;       ///< replicas that come and go
-  PricerFactory pricer;  ///< null: a StepModel; tests can set their own
-  std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: no runs, every step is an event
-  /// More than one: replicas that do not meet are simulated side by side, with the same result. `pricer` is then called
+  FleetSpec fleet;       ///< autoscaling and failures
+  PricerFactory pricer;  ///< null: a StepModel; tests can set another
+  std::int64_t max_steps_per_event = std::int64_t{1} << 40;  ///< 1: every step is its own event
+  /// More than one: independent replicas are simulated in parallel, with the same result. `pricer` is then called
   /// before they start.
   Cores cores = {};
 };
 
-/// Plays the workload through. Deterministic from the seed. A request that can never run (longer than the model or
-/// the cache allows) is counted as failed, as is one
-/// that finds the queue full or whose client gives up (WorkloadSpec::patience). Warm-up requests are sent first and not
-/// counted; in a closed loop they have all ended before the counted ones start. Throws ConfigError for unknown names,
-/// and where `start` or `warmup_requests` leave no request to count (not of clients).
+/// Simulates the workload; deterministic for a seed. A request counts as failed if it can never run (it exceeds the
+/// context length or the KV pool), finds the queue full, or its client gives up (WorkloadSpec::patience). Warm-up
+/// requests are sent first and not counted; in a closed loop all of them end before the counted ones start. Throws
+/// ConfigError for unknown names, and if `start` or `warmup_requests` leave no request to count (except with several
+/// kinds of clients).
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, const WorkloadSpec& workload,
                         const ServingOptions& options, Observer* observer = nullptr);
 
-/// The same with the given requests; of `workload` only arrivals, duration, warmup_requests and patience
-/// count.
+/// The same with the requests of `source`; only arrivals, duration, warmup_requests and patience of `workload` are
+/// used.
 ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSource& source,
                         const WorkloadSpec& workload, const ServingOptions& options, Observer* observer = nullptr);
 

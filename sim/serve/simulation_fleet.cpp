@@ -1,4 +1,4 @@
-// Replicas that come and go: decisions of the autoscaler, cold starts, failures and what becomes of the requests.
+// A changing fleet: autoscaling decisions, cold starts, failures, and what happens to the requests.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ using Kind = EventQueue::Kind;
 /// LiveRequest::replica of a request that waits at the gateway.
 constexpr std::uint16_t kNowhere = 0xffff;
 
-/// After so many failures in a row, plus one per replica, without a request that ends, none will ever end.
+/// After this many failures (plus one per replica) without a finished request, no request will ever finish.
 constexpr std::int64_t kMostFruitless = 10'000;
 
 }  // namespace
@@ -64,7 +64,7 @@ void Simulation::push_fleet(SimTime when, FleetEvent what, int replica) {
   events_.push(when, Kind::kFleet, replica, static_cast<std::uint32_t>(what));
 }
 
-/// The run is over if no request is left and only the fleet's own events remain, which bring none.
+/// The run is over if no request is left and only fleet events remain, because these create no requests.
 void Simulation::fleet_event(FleetEvent what, int replica, SimTime now) {
   --housekeeping_;
   if (requests_.live() == 0 && (exhausted_ || events_.size() == housekeeping_)) return;
@@ -86,7 +86,7 @@ void Simulation::fleet_event(FleetEvent what, int replica, SimTime now) {
   }
 }
 
-/// Sends the work that waited for a replica of this role to it.
+/// Sends the requests that waited for a replica of this role.
 void Simulation::serves(int replica, SimTime now) {
   role_of(replica).add(at(replica));
   while (front_.replicas() > 0 && !gateway_.empty()) {
@@ -111,12 +111,13 @@ void Simulation::change(int replica, ReplicaState state, SimTime now) {
   collector_.fleet(fleet_->record(now));
 }
 
-/// While no replica prefills, prompts wait at the gateway; while none decodes, caches do.
+/// Without a prefill replica, prompts wait at the gateway; without a decode replica, prefilled sequences wait.
 void Simulation::decide(bool prefill, SimTime now) {
   push_fleet(now + SimTime::of(options_.fleet.scaling(prefill)->interval), FleetEvent::kDecide, prefill ? 1 : 0);
   const std::size_t outside = prefill_replicas_ > 0 && !prefill ? prefilled_.size() : gateway_.size();
-  FleetLoad load{
-      .waiting = static_cast<double>(outside), .running = 0, .places = double(at(first_of(prefill)).places())};
+  FleetLoad load{.waiting = static_cast<double>(outside),
+                 .running = 0,
+                 .max_sequences = double(at(first_of(prefill)).max_sequences())};
   for (int i = first_of(prefill); i < end_of(prefill); ++i) {
     if (fleet_->state(i) != ReplicaState::kActive) continue;
     load.waiting += static_cast<double>(at(i).queued());
@@ -128,7 +129,7 @@ void Simulation::decide(bool prefill, SimTime now) {
   while (current > wanted && stop_one(prefill, now)) --current;
 }
 
-/// Keeps a replica that was about to stop; if there is none, starts a cold one.
+/// Keeps a draining replica; if there is none, starts a cold one.
 bool Simulation::start_one(bool prefill, SimTime now) {
   for (const ReplicaState from : {ReplicaState::kDraining, ReplicaState::kOff}) {
     for (int i = first_of(prefill); i < end_of(prefill); ++i) {
@@ -142,7 +143,7 @@ bool Simulation::start_one(bool prefill, SimTime now) {
   return false;  // the others are down
 }
 
-/// Stops a replica that has not started yet; if there is none, the one with the fewest requests gets no new ones.
+/// Stops a replica that has not started yet; if there is none, drains the one with the fewest requests.
 bool Simulation::stop_one(bool prefill, SimTime now) {
   int chosen = -1;
   for (int i = end_of(prefill) - 1; i >= first_of(prefill); --i) {
@@ -208,13 +209,13 @@ void Simulation::lose(int replica, SimTime now) {
       collector_.replied(now);
       collector_.lost(r.client);
     }
-    if (turns_) turns_->came(r.id, now);  // nobody asks when it came
+    if (turns_) turns_->came(r.id, now);  // its arrival time is no longer needed
     const int session = r.session;
     if (!leave(slot, now, now)) user_goes_on(session, now, now);
   }
 }
 
-/// Caches that nobody had begun to fetch are lost with the replica that prefilled them. A transfer that is under way
+/// Caches that no transfer has started for are lost with the replica that prefilled them. A transfer in progress
 /// completes, but its source no longer holds the cache.
 void Simulation::withdraw_caches(int replica, SimTime now) {
   const std::size_t before = homeless_.size();
@@ -256,7 +257,7 @@ void Simulation::send_again(Slot slot, SimTime now) {
   schedule(replica.index());
 }
 
-/// Between two runs: a failed replica loses its requests, a drained one stops.
+/// Called between runs: a failed replica loses its requests, a drained one stops.
 bool Simulation::leaves_service(int replica, SimTime now) {
   if (at(replica).failed()) {
     lose(replica, now);
@@ -265,7 +266,7 @@ bool Simulation::leaves_service(int replica, SimTime now) {
   return stops(replica, now);
 }
 
-/// A drained replica may stop; a prefill worker only after its caches were fetched.
+/// A drained replica may stop; a prefill worker only after its caches have been fetched.
 bool Simulation::stops(int replica, SimTime now) {
   if (fleet_->state(replica) != ReplicaState::kDraining) return false;
   if (at(replica).outstanding() > 0 || at(replica).holds_caches()) return false;

@@ -11,7 +11,7 @@
 
 namespace roofcast {
 
-/// Replicas that share a role: all of them, or those that prefill, or those that decode.
+/// The replicas of one role: all of them, or those that prefill, or those that decode.
 class Pool final : public ReplicaView {
  public:
   Pool(const std::string& router) : router_(make_router(router)) {}
@@ -31,20 +31,20 @@ class Pool final : public ReplicaView {
  private:
   const Replica& at(int i) const { return *members_[static_cast<std::size_t>(i)]; }
   std::vector<Replica*> members_;
-  Replica* sample_ = nullptr;  ///< they are all alike
+  Replica* sample_ = nullptr;  ///< all replicas of a role are alike
   std::unique_ptr<Router> router_;
 };
 
 class Simulation {
  public:
-  /// `lane`: only its replicas are simulated.
+  /// `lane`: simulates only its replicas.
   Simulation(std::shared_ptr<const Deployment> deployment, RequestSource& source, const WorkloadSpec& workload,
              const ServingOptions& options, Observer* observer, const Lane* lane = nullptr);
   ServingMetrics run();
-  /// In a lane: handles the events before `limit`, or all of them.
+  /// In a lane: handles the events before `limit`, or all events.
   void run_lane(std::optional<SimTime> limit);
   bool can_serve(const Request& request);
-  void require_end() const;  ///< nothing is left
+  void require_end() const;  ///< SIM_CHECKs that nothing is left
   static ServingMetrics finish(Collector& collector, const WorkloadSpec& workload);
 
  private:
@@ -84,7 +84,7 @@ class Simulation {
   void schedule(int index);
   Request request_of(Slot slot);
 
-  // simulation_fleet.cpp: replicas that come and go
+  // simulation_fleet.cpp: autoscaling and failures
   enum class FleetEvent : std::uint32_t { kDecide, kReady, kFailure, kListedFailure, kRepaired };
   void begin_fleet();
   bool prefills_only(int replica) const { return replica < prefill_replicas_; }
@@ -118,13 +118,13 @@ class Simulation {
   Collector collector_;
   RequestTable requests_;
   std::vector<std::optional<TokenBuckets>> limits_;  ///< by client
-  std::optional<TurnOrder> turns_;                   ///< of an open load with sessions
+  std::optional<TurnOrder> turns_;                   ///< open loads with sessions only
   std::vector<SampleFamily> families_;               ///< by LiveRequest::family
   std::vector<std::vector<int>> family_outputs_;     ///< output lengths of the sequences that each will still fork
   std::vector<std::int32_t> free_families_;
   EventQueue events_;
   Random think_;
-  Pool front_, decode_;  ///< where requests are sent; where they decode when that is elsewhere
+  Pool front_, decode_;  ///< where requests are sent, and where they decode if disaggregated
   std::unique_ptr<StepPricer> pricer_, own_draft_pricer_, prefill_pricer_;
   StepPricer* draft_pricer_ = nullptr;
   std::vector<std::unique_ptr<Replica>> replicas_;
@@ -133,18 +133,18 @@ class Simulation {
   Request next_;
   std::int64_t sent_ = 0, in_flight_ = 0;
   SimTime main_begin_, stop_sending_;
-  std::uint32_t users_ = 0;              ///< generation of the users: those of the warm-up, then those who start again
-  std::int64_t fruitless_failures_ = 0;  ///< failures of replicas since the last request ended
+  std::uint32_t users_ = 0;              ///< generation of users: warm-up, then the counted run
+  std::int64_t fruitless_failures_ = 0;  ///< replica failures since a request last ended
   bool exhausted_ = false;
-  bool enough_ = false;  ///< the observer has seen what it wanted
+  bool enough_ = false;  ///< the observer asked to stop
   std::optional<FleetStates> fleet_;
   std::array<std::optional<Autoscaler>, 2> autoscalers_;  ///< of decoding replicas, of prefill-only replicas
-  int prefill_replicas_ = 0;                              ///< how many of replicas_, the first ones, only prefill
-  std::deque<Slot> gateway_;                              ///< requests that wait for a replica to serve
-  std::deque<Slot> prefilled_;                            ///< those that wait for one to decode
-  std::size_t housekeeping_ = 0;  ///< events of the fleet in the queue, which do not keep a run alive
+  int prefill_replicas_ = 0;                              ///< the first ones of replicas_ only prefill
+  std::deque<Slot> gateway_;                              ///< requests that wait until a replica serves
+  std::deque<Slot> prefilled_;                            ///< prefilled requests that wait until a replica decodes
+  std::size_t housekeeping_ = 0;  ///< fleet events in the queue; they alone do not keep a run going
   std::vector<Slot> homeless_;
-  int planning_ = -1;  ///< the replica that plans anyway when this event is done
+  int planning_ = -1;  ///< the replica that plans after this event in any case
 };
 
 }  // namespace roofcast

@@ -1,4 +1,4 @@
-// Requests one by one, from laws or from a trace.
+// Sources of requests: distributions or traces.
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using Process = ArrivalSpec::Process;
 
-/// Streams of one seed: what changes the arrivals leaves the lengths as they are.
+/// Random streams of one seed: changing the arrivals does not change the lengths.
 enum Stream : std::uint64_t { kArrivals, kPrompts, kOutputs, kGroups, kPriorities, kSiblings, kThinking };
 
 std::int64_t most_requests(const WorkloadSpec& workload) {
@@ -39,9 +39,9 @@ int draw_priority(const std::vector<double>& shares, Random& random) {
   return static_cast<int>(shares.size()) - 1;
 }
 
-/// Sessions open at once. A closed loop has one a user. With its own clock a service of `rate` requests a
-/// second, of which all but the first of a session's n come a pause of think_time after the one before, has
-/// rate * (n - 1) / n * think_time sessions waiting (Little).
+/// Number of sessions open at once. A closed loop has one per user. In an open load of `rate` requests/s, all but the
+/// first of a session's n requests arrive think_time after the previous one, so by Little's law rate * (n - 1) / n *
+/// think_time sessions are pausing.
 std::int64_t open_sessions(const WorkloadSpec& workload) {
   const ArrivalSpec& arrivals = workload.arrivals;
   if (arrivals.process == Process::kClosedLoop) return arrivals.concurrency;
@@ -50,7 +50,7 @@ std::int64_t open_sessions(const WorkloadSpec& workload) {
   return static_cast<std::int64_t>(std::clamp(open, 1.0, 1e8));
 }
 
-/// Requests drawn from laws.
+/// Requests drawn from distributions.
 class DrawnSource final : public RequestSource {
  public:
   DrawnSource(const WorkloadSpec& workload, std::uint64_t seed)
@@ -103,7 +103,7 @@ class DrawnSource final : public RequestSource {
     return {workload_.prompt_tokens.draw(prompts_), workload_.output_tokens.draw(outputs_)};
   }
 
-  /// The other sequences of the prompt; beams grow together.
+  /// Draws the other sequences of the prompt; beams have equal length.
   void draw_siblings(Request& request) {
     request.sibling_outputs.clear();
     const SampleSpec& samples = workload_.samples;
@@ -124,7 +124,7 @@ class DrawnSource final : public RequestSource {
     draw_siblings(request);
     const int shared = workload_.shared_prefix_tokens;
     const int all_tokens = request.prompt_tokens + request.output_tokens;
-    // The next turn sends the answer without the thoughts before it, so that its cache is of no use.
+    // The next turn sends the answer without the thinking tokens, so the cached answer cannot be reused.
     const int known = request.thinking_tokens > 0 ? request.prompt_tokens : all_tokens;
     write_prefix(session, shared, workload_.turns > 1 ? known : std::min(shared, request.prompt_tokens), request);
     session.history = request.prompt_tokens + answer;
@@ -143,8 +143,8 @@ class DrawnSource final : public RequestSource {
   std::int64_t sent_ = 0;
 };
 
-/// Requests of a trace. Each pass of a loop has prompts of its own: it finds nothing of the one before in a
-/// prefix cache.
+/// Requests of a trace. Prompts differ between the passes of a loop, so that no pass finds an earlier one in a prefix
+/// cache.
 class TraceSource final : public RequestSource {
  public:
   TraceSource(const WorkloadSpec& workload, std::uint64_t seed)
@@ -214,7 +214,7 @@ class TraceSource final : public RequestSource {
   std::int64_t sent_ = 0;
 };
 
-/// The requests of several kinds of clients in the order of their arrival.
+/// The requests of several kinds of clients in order of arrival.
 class MixSource final : public RequestSource {
  public:
   MixSource(const WorkloadSpec& workload, std::uint64_t seed) : most_(most_requests(workload)) {
@@ -250,14 +250,14 @@ class MixSource final : public RequestSource {
     std::unique_ptr<DrawnSource> source;
     Request head;
   };
-  using Next = std::pair<Seconds, std::size_t>;  ///< of each kind; of equal times the first listed
+  using Next = std::pair<Seconds, std::size_t>;  ///< next arrival of each kind; ties go to the first listed
   std::int64_t most_;
   std::vector<Kind> kinds_;
   std::priority_queue<Next, std::vector<Next>, std::greater<>> order_;
   std::int64_t sent_ = 0;
 };
 
-/// A trace from `start` on, with a clock and numbers of its own.
+/// A trace from `start` on, with renumbered requests and times from 0.
 class CutSource final : public RequestSource {
  public:
   CutSource(const WorkloadSpec& workload, std::uint64_t seed) : start_(workload.start), most_(most_requests(workload)) {
@@ -284,7 +284,8 @@ class CutSource final : public RequestSource {
   std::int64_t most_, sent_ = 0;
 };
 
-/// What a simulation would find out only at the end of its 100 days. A trace or a mix of clients tells as it goes.
+/// Rejects early what a simulation would only find at the end of its 100 days. Traces and mixes of clients check while
+/// running.
 void check_span(const WorkloadSpec& w) {
   const bool paced = w.arrivals.process == Process::kPoisson || w.arrivals.process == Process::kGamma ||
                      w.arrivals.process == Process::kConstant;

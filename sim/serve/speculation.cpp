@@ -55,14 +55,14 @@ double width_acceptance(double acceptance, int width) {
 
 namespace {
 
-/// The share of draft `i` that is accepted, those before it accepted.
+/// The acceptance of draft `i`, given that the earlier ones were accepted.
 double acceptance_of(const SpeculationSpec& spec, int i) {
   const auto n = static_cast<int>(spec.acceptance.size());
   return n == 0 ? 0.0 : std::clamp(spec.acceptance[static_cast<std::size_t>(std::min(i, n - 1))], 0.0, 1.0);
 }
 
 /// P(at least i + 1 drafts accepted) of the likeliest nodes of a tree. A node's next sibling and its first child are
-/// never likelier than itself, so that taking the likeliest again and again gives a tree.
+/// never likelier than the node, so repeatedly taking the likeliest node gives a tree.
 std::vector<double> tree_law(const SpeculationSpec& spec) {
   struct Node {
     double all, before;  ///< likelihood of the path to it, and to its parent

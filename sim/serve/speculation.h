@@ -14,8 +14,8 @@
 namespace roofcast {
 
 struct SpeculationSpec {
-  /// kDiffusion drafts nothing: each pass refines a whole block and settles a share of its tokens. It is priced as a
-  /// verify step of the block that accepts that share.
+  /// kDiffusion (block diffusion) drafts nothing: each pass refines a whole block and finalizes a fraction of its
+  /// tokens. It is priced as a verify step of the block that accepts that fraction.
   enum class Method {
     kNone,
     kDraftModel,
@@ -30,13 +30,12 @@ struct SpeculationSpec {
     kDiffusion
   };
   Method method = Method::kNone;
-  int num_speculative_tokens = 0;  ///< k
-  std::vector<double> acceptance =
-      {};                    ///< of the i-th draft, given that the earlier ones were accepted; the last value continues
-  int tree_width = 1;        ///< most candidates per node; k times as many nodes are verified
-  int guesses = 1;           ///< n-grams of k drafts each, verified side by side (lookahead)
-  int window_positions = 0;  ///< positions that a step computes beside the drafts to find the next ones (lookahead)
-  Seconds draft_time{};      ///< of all drafts of a step, in addition to the draft model's
+  int num_speculative_tokens = 0;       ///< k
+  std::vector<double> acceptance = {};  ///< of the i-th draft if all earlier ones were accepted; the last value repeats
+  int tree_width = 1;                   ///< maximum candidates per node; k * tree_width nodes are verified
+  int guesses = 1;                      ///< n-grams of k drafts each, verified in parallel (lookahead)
+  int window_positions = 0;             ///< extra positions computed per step to find the next n-grams (lookahead)
+  Seconds draft_time{};                 ///< for all drafts of a step, in addition to the draft model
   std::shared_ptr<const Deployment> draft =
       nullptr;  ///< a draft model that runs k decode steps; null: draft_time alone
 
@@ -50,28 +49,28 @@ struct SpeculationSpec {
   }
 };
 
-/// What runs between two verify steps.
+/// What runs between two verification steps.
 enum class Drafter {
   kNone,         ///< nothing
-  kHost,         ///< a look-up on the host
+  kHost,         ///< a lookup on the host
   kModel,        ///< a separate model
   kFirstLayers,  ///< the first layers of the target and its head
   kLayer,        ///< one extra layer
   kHeads,        ///< one head per draft
 };
 
-/// No field has a default, so a method that leaves one out does not compile.
+/// No field has a default, so a method that omits one does not compile.
 struct MethodFacts {
   std::string_view name;  ///< in a scenario
   Drafter drafter;
-  double usual_acceptance;  ///< published, per draft; used if a scenario gives none
+  double usual_acceptance;  ///< per draft, from publications; used if a scenario gives none
   bool own_format;          ///< the drafter's weights are published in 16 bit, whatever the target's format
   bool own_head;            ///< it has a head of its own
   bool own_cache;           ///< it keeps a cache of its own, so it also reads the prompt
 };
 MethodFacts facts_of(SpeculationSpec::Method method);
 inline std::string_view name_of(SpeculationSpec::Method method) { return facts_of(method).name; }
-/// In the order of the enumeration.
+/// In the order of SpeculationSpec::Method.
 inline constexpr std::array kSpeculationMethods{
     SpeculationSpec::Method::kNone,      SpeculationSpec::Method::kDraftModel, SpeculationSpec::Method::kEagle,
     SpeculationSpec::Method::kEagle3,    SpeculationSpec::Method::kMedusa,     SpeculationSpec::Method::kMtp,
@@ -79,31 +78,33 @@ inline constexpr std::array kSpeculationMethods{
     SpeculationSpec::Method::kSelfDraft, SpeculationSpec::Method::kDiffusion,
 };
 
-/// Whether one of the `width` best candidates of a position is the target's token, where the best alone is with
-/// `acceptance` a: 1 - (1 - a) width^-0.54, and no candidate is likelier than the one before it. A power law of what is
-/// missed (Sequoia, arXiv:2402.12374, section 4). The exponent is the least-squares slope of the logarithms over the
-/// success rates of one to five candidates of SpecInfer (arXiv:2305.09781, table 1, greedy decoding, five data sets);
-/// the test of it has the table.
+/// The probability that one of the `width` most likely candidates of a position is the target's token, where the most
+/// likely one alone has `acceptance` a: 1 - (1 - a) width^-0.54, capped so that no candidate is likelier than the one
+/// before it. The rejection probability follows a power law (Sequoia, arXiv:2402.12374, section 4). The exponent is the
+/// least-squares slope in log space of SpecInfer's success rates for one to five candidates (arXiv:2305.09781, table 1,
+/// greedy decoding, five data sets; the test lists them).
 double width_acceptance(double acceptance, int width);
 
 /// Draws how many drafts of a step are accepted. With acceptance a_i of the i-th draft after i - 1 accepted ones,
-/// P(at least i) = a_1 ... a_i, so the tokens of a step are 1 + sum over i of that product: for constant a,
-/// (1 - a^(k+1)) / (1 - a). Of a tree the k w likeliest nodes are verified (EAGLE-2, arXiv:2406.16858, section 4.2). A
-/// node is accepted when it and all before it are the target's tokens; siblings exclude each other, so P(at least i) is
-/// the sum over the nodes of depth i. Of g n-grams that are judged side by side each is right in its first i tokens
-/// with a_1 ... a_i: P(at least i) = 1 - (1 - a_1 ... a_i)^g (lookahead decoding, arXiv:2402.02057, section 4).
+/// P(at least i) = a_1 ... a_i, and a step yields 1 + sum over i of that product: (1 - a^(k+1)) / (1 - a) for constant
+/// a.
+///   Tree: the k w likeliest nodes are verified (EAGLE-2, arXiv:2406.16858, section 4.2). A node is accepted if it and
+///   its ancestors are the target's tokens; siblings exclude each other, so P(at least i) sums over the nodes at depth
+///   i. Lookahead: g n-grams are verified in parallel, each correct in its first i tokens with probability a_1 ... a_i:
+///   P(at least i) = 1 - (1 - a_1 ... a_i)^g (arXiv:2402.02057, section 4).
 class AcceptanceLaw {
  public:
   explicit AcceptanceLaw(const SpeculationSpec& spec);
   int draw(Random& random) const;
-  double mean_tokens() const;  ///< per step, including the verified one
+  double mean_tokens() const;  ///< per step, including the token from the target
 
  private:
   std::vector<double> at_least_;  ///< P(at least i + 1 drafts accepted)
 };
 
-/// Time of a drafter's model for the drafts of one step. The first pass follows one token, the others the `tree_width`
-/// nodes that continue; heads draft all candidates of a position at once. `Pricer` has decode_run like StepPricer.
+/// Time of the draft model for the drafts of one step. The first pass processes one token, later passes the
+/// `tree_width` nodes that continue; heads draft all candidates of a position at once. `Pricer` needs decode_run as in
+/// StepPricer.
 template <class Pricer>
 StepCost draft_cost(Pricer& pricer, const SpeculationSpec& spec, StepBatch batch) {
   const int k = spec.num_speculative_tokens;
@@ -111,7 +112,7 @@ StepCost draft_cost(Pricer& pricer, const SpeculationSpec& spec, StepBatch batch
   if (spec.tree_width <= 1 || k == 1 || facts_of(spec.method).drafter == Drafter::kHeads)
     return pricer.decode_run(batch, k);
   StepCost cost = pricer.decode_run(batch, 1);
-  if (batch.ranks.empty()) batch.decode_context += batch.decodes;  // by rank this would be one token in thousands
+  if (batch.ranks.empty()) batch.decode_context += batch.decodes;  // with attention-DP ranks this token is negligible
   batch.query_len = spec.tree_width;
   const StepCost wide = pricer.decode_run(batch, k - 1);
   cost.time += wide.time;

@@ -7,8 +7,8 @@
 
 namespace roofcast {
 
-/// Running requests by the step at which something happens to them. A request that has left since is dropped when its
-/// entry comes up, known by its epoch.
+/// Running requests ordered by the step at which something happens to them. Entries of requests that have left (their
+/// epoch has changed) are dropped when they reach the top.
 class StepHeap {
  public:
   void push(std::int64_t step, Slot slot, std::uint32_t epoch) {
@@ -20,7 +20,7 @@ class StepHeap {
     while (!heap_.empty() && requests[heap_.front().slot].epoch != heap_.front().epoch) pop();
     return heap_.empty() ? otherwise : heap_.front().step;
   }
-  /// Takes a request whose step has come; kNoSlot when there is none.
+  /// Removes and returns a request whose step has come, or kNoSlot.
   Slot pop_due(const RequestTable& requests, std::int64_t step) {
     while (!heap_.empty() && heap_.front().step <= step) {
       const Entry entry = pop();

@@ -24,12 +24,12 @@ void StepPlan::plan(std::optional<bool> balance) {
   parts_.scheduler->plan(*this);
 }
 
-/// A cache that comes back is no prompt.
+/// A cache that is copied back needs no prefill.
 bool StepPlan::prompt_could_run() const {
   const std::vector<Slot>& prompts = parts_.batch.prompts();
   if (std::any_of(prompts.begin(), prompts.end(), [&](Slot slot) { return !landing(parts_.requests[slot]); }))
     return true;
-  if (running() >= parts_.places) return false;
+  if (running() >= parts_.max_sequences) return false;
   Slot first = kNoSlot;
   parts_.queue.waiting().any_of([&](Slot slot) {
     if (comes_back(parts_.requests[slot])) return false;
@@ -55,8 +55,8 @@ void StepPlan::prefill(std::int64_t budget, WhenFull when_full) {
   admit(budget, false);
 }
 
-/// TensorRT-LLM's batch waiting: while sequences decode, prefill is held until the tokens of the step reach a share
-/// of the budget or so many steps have passed. Of what waits, as many prompts count as there are free places.
+/// TensorRT-LLM's batch waiting: while sequences decode, prefill is held until the waiting tokens reach a fraction of
+/// the budget, or for a maximum number of steps. Only as many waiting prompts count as there are free slots.
 bool StepPlan::holds(std::int64_t budget, WhenFull when_full) {
   const EngineSpec& engine = parts_.engine;
   if (engine.prefill_wait_ratio <= 0 || engine.prefill_wait_steps <= 0 || decoding() == 0) {
@@ -78,11 +78,11 @@ bool StepPlan::holds(std::int64_t budget, WhenFull when_full) {
   }
   const WaitingQueue& queue = parts_.queue.waiting();
   Admission head;
-  if (!queue.empty() && running() < parts_.places && !preempted_) head = admission(queue.front(), budget);
+  if (!queue.empty() && running() < parts_.max_sequences && !preempted_) head = admission(queue.front(), budget);
   if (head.possible) {
     held_bytes_ += head.room;
     const double waiting = static_cast<double>(queue.size());
-    const double placed = std::min<double>(waiting, parts_.places - running());
+    const double placed = std::min<double>(waiting, parts_.max_sequences - running());
     tokens += static_cast<double>(parts_.queue.waiting_tokens()) * placed / waiting;
   }
   if (tokens <= 0) return false;
@@ -123,7 +123,7 @@ bool StepPlan::continue_within(std::int64_t& budget, WhenFull when_full) {
 void StepPlan::admit(std::int64_t budget, bool all) {
   if (parts_.adapters.active()) return admit_around(budget, all);
   const WaitingQueue& queue = parts_.queue.waiting();
-  while (!queue.empty() && running() < parts_.places && (budget > 0 || all)) {
+  while (!queue.empty() && running() < parts_.max_sequences && (budget > 0 || all)) {
     const Slot slot = queue.front();
     const Admission how = admission(slot, budget);
     if (!how.possible) break;
@@ -133,13 +133,13 @@ void StepPlan::admit(std::int64_t budget, bool all) {
   }
 }
 
-/// A prompt whose adapter finds no slot is passed over, and stays where it was (vllm/v1/core/sched/scheduler.py,
-/// scheduled_loras; sglang/srt/managers/scheduler.py, can_run_lora_batch).
+/// Skips a prompt whose adapter finds no slot; it keeps its position (vllm/v1/core/sched/scheduler.py, scheduled_loras;
+/// sglang/srt/managers/scheduler.py, can_run_lora_batch).
 void StepPlan::admit_around(std::int64_t budget, bool all) {
   using Offer = WaitingQueue::Offer;
-  if (running() >= parts_.places || (budget <= 0 && !all)) return;
+  if (running() >= parts_.max_sequences || (budget <= 0 && !all)) return;
   parts_.queue.offer_all([&](Slot slot) {
-    if (running() >= parts_.places || (budget <= 0 && !all)) return Offer::kStop;
+    if (running() >= parts_.max_sequences || (budget <= 0 && !all)) return Offer::kStop;
     if (!parts_.adapters.can_hold(parts_.requests[slot].adapter)) return Offer::kSkipped;
     const Admission how = admission(slot, budget);
     if (!how.possible) return Offer::kStop;
@@ -150,12 +150,12 @@ void StepPlan::admit_around(std::int64_t budget, bool all) {
   });
 }
 
-/// Caches come back whether or not prompts are held.
+/// Caches are copied back whether or not prompts are held.
 void StepPlan::admit_those_back(std::int64_t budget) {
   using Offer = WaitingQueue::Offer;
   if (!parts_.queue.some_come_back()) return;
   parts_.queue.offer_all([&](Slot slot) {
-    if (running() >= parts_.places) return Offer::kStop;
+    if (running() >= parts_.max_sequences) return Offer::kStop;
     const LiveRequest& r = parts_.requests[slot];
     if (!comes_back(r) || !parts_.adapters.can_hold(r.adapter)) return Offer::kSkipped;
     const Admission how = admission(slot, budget);
@@ -166,13 +166,13 @@ void StepPlan::admit_those_back(std::int64_t budget) {
   });
 }
 
-/// Whether there is room for the share of the output that the scheduler reserves.
+/// Whether there is memory for the fraction of the output that the scheduler reserves.
 bool StepPlan::reserves(const LiveRequest& r, Admission& how) const {
   const std::optional<double> share = parts_.scheduler->reserved_output(parts_.engine, r.preemptions > 0);
   if (!share) return true;
   const auto output = static_cast<std::int64_t>(std::ceil(*share * (parts_.options.prefill_only ? 1 : r.output)));
   const std::int64_t unseen =
-      parts_.options.speculation.active() ? 0 : 1;  // the last token is never read again, but verified
+      parts_.options.speculation.active() ? 0 : 1;  // the last token is not cached, except to verify drafts
   const std::int64_t longest = std::max<std::int64_t>(r.target, r.prompt + std::max<std::int64_t>(output - unseen, 0));
   how.reserve = std::max(how.bytes, parts_.kv.bytes(longest) - how.hit.bytes);
   return parts_.kv.can_reserve(how.reserve, how.hit, parts_.kv.margin(running() > 0));
@@ -186,12 +186,12 @@ StepPlan::Admission StepPlan::admission(Slot slot, std::int64_t budget) const {
   if (!elsewhere) how.hit = kv.look_up(slot);
   const std::int64_t there = elsewhere ? r.base : how.hit.tokens, left = r.target - there;
   const std::int64_t tokens = parts_.engine.chunked_prefill ? std::min(left, budget) : left;
-  // Without chunks a prompt has to fit; one that grew by what it had generated before it was preempted goes alone.
+  // Without chunking a prompt must fit; one that grew by its output before a preemption runs alone.
   const bool alone = chunks_.empty() && r.produced > 0;
   if (tokens > parts_.scheduler->uncut_tokens(budget) && !alone) return how;
   how.tokens = static_cast<int>(tokens);
   how.bytes = kv.bytes(there + tokens) - how.hit.bytes;
-  // Room for the step that a decoding sequence takes part in as soon as it is back.
+  // Memory for the decode step that follows as soon as the cache is back.
   const std::int64_t next = std::min<std::int64_t>(there + parts_.query_len, r.prompt + r.output);
   const std::int64_t growth = elsewhere && left == 0 ? kv.bytes(next) - how.bytes : 0;
   const std::int64_t needed = parts_.engine.prompt_must_fit ? kv.bytes(r.target) - how.hit.bytes : how.bytes;
@@ -212,7 +212,7 @@ void StepPlan::enter(Slot slot, const Admission& how) {
   parts_.kv.admit(slot, how.hit, how.bytes, how.reserve);
   if (r.remote) return fetch(slot, how.bytes);
   restore(r, how.hit);
-  if (r.base == r.target) {  // it had been decoding
+  if (r.base == r.target) {  // it was decoding before
     parts_.batch.join_decodes(slot);
     parts_.delivery.join(parts_.index, r.last_token);
     if (decodes_) make_room_for_decodes();
@@ -222,7 +222,7 @@ void StepPlan::enter(Slot slot, const Admission& how) {
   if (r.base + how.tokens < r.target) parts_.batch.add_prompt(slot);
 }
 
-/// An adapter that is not on the GPU is copied there before the step.
+/// Copies an adapter that is not on the GPU before the step.
 void StepPlan::hold_adapter(const LiveRequest& r) {
   if (r.adapter == 0) return;
   const AdapterSlots::Load load = parts_.adapters.hold(r.adapter);
@@ -236,7 +236,7 @@ void StepPlan::hold_adapter(const LiveRequest& r) {
   parts_.kv.move(static_cast<std::int64_t>(load.copied.base()));
 }
 
-/// What is in host memory is copied back before the step that goes on from it.
+/// Copies cached blocks from host memory before the step that continues from them.
 void StepPlan::restore(LiveRequest& r, const KvPool::Hit& hit) {
   if (r.swapped) {
     r.swapped = false;
@@ -252,8 +252,8 @@ void StepPlan::restore(LiveRequest& r, const KvPool::Hit& hit) {
   parts_.collector.metrics().offload_loaded_bytes += static_cast<double>(hit.host);
 }
 
-/// Workers that send early have asked for room before the prompt is computed. A cache that had to wait for room is sent
-/// when it is found.
+/// Workers that send early reserve room before the prompt is computed. A cache that had to wait for room is sent when
+/// there is room.
 CacheLink::Transfer StepPlan::send(const LiveRequest& r, Slot slot, Bytes cache) {
   const EarlyTransfer& early = parts_.options.early;
   if (early.when == CacheTransfer::kAfterPrefill || r.prefilled < previous_)
@@ -262,7 +262,7 @@ CacheLink::Transfer StepPlan::send(const LiveRequest& r, Slot slot, Bytes cache)
   return parts_.link.fetch(slot, cache, now_, first, r.prefilled, early.rest(r.prompt));
 }
 
-/// The client has its first token when its cache is here.
+/// The client receives its first token when the cache has arrived.
 void StepPlan::fetch(Slot slot, std::int64_t bytes) {
   LiveRequest& r = parts_.requests[slot];
   r.remote = false;
@@ -285,16 +285,16 @@ void StepPlan::land() {
   }
 }
 
-/// The youngest whose cache is not under way.
+/// The youngest sequence whose cache is not in transfer.
 Slot StepPlan::newest() const {
   Slot slot = parts_.batch.newest();
   while (slot != kNoSlot && landing(parts_.requests[slot])) slot = parts_.requests[slot].older;
   return slot;
 }
 
-/// vLLM: the last of the running ones, under its priority policy that of the largest (priority, arrival)
-/// (v1/core/sched/scheduler.py, schedule); prompts that are in this step already stay. SGLang: of the decoding ones the
-/// smallest (output, -prompt), unless there are drafts; the last one decodes on (managers/schedule_batch.py,
+/// vLLM: the last running sequence; with its priority policy, the one with the largest (priority, arrival)
+/// (v1/core/sched/scheduler.py, schedule); prompts already in this step stay. SGLang: the decoding sequence with the
+/// smallest (output, -prompt), unless there are drafts; the last one is never preempted (managers/schedule_batch.py,
 /// retract_decode).
 Slot StepPlan::victim() const {
   const bool fewest = parts_.engine.victim == Victim::kFewestOutputs && !parts_.options.speculation.active();
@@ -312,8 +312,8 @@ Slot StepPlan::victim() const {
   return chosen == kNoSlot ? newest() : chosen;
 }
 
-/// Recompute: the cache is given up, and the prompt with all tokens so far is prefilled again but for the blocks that
-/// are found again. Swap: the cache moves to host memory and comes back as it was.
+/// Recompute: frees the cache; the prompt and all tokens so far are prefilled again, except for blocks that are still
+/// cached. Swap: moves the cache to host memory and later back.
 void StepPlan::preempt(Slot victim) {
   SIM_CHECK(victim != kNoSlot, "a sequence that runs alone has room");
   LiveRequest& r = parts_.requests[victim];
@@ -342,8 +342,8 @@ void StepPlan::preempt(Slot victim) {
 
 bool StepPlan::waits_for_batch() {
   const WaitingQueue& queue = parts_.queue.waiting();
-  if (queue.empty() || queue.size() >= static_cast<std::size_t>(parts_.places)) return false;
-  SimTime first = parts_.requests[queue.front()].arrival;  // the queue need not be in the order of arrival
+  if (queue.empty() || queue.size() >= static_cast<std::size_t>(parts_.max_sequences)) return false;
+  SimTime first = parts_.requests[queue.front()].arrival;  // the queue may not be ordered by arrival
   queue.for_each([&](Slot slot) { first = std::min(first, parts_.requests[slot].arrival); });
   const SimTime due = first + SimTime::of(parts_.engine.batch_wait);
   if (now_ < due) batch_due_ = due;
@@ -351,7 +351,7 @@ bool StepPlan::waits_for_batch() {
 }
 
 bool StepPlan::arrival_could_start() const {
-  if (running() >= parts_.places) return false;
+  if (running() >= parts_.max_sequences) return false;
   if (parts_.engine.prefill_wait_steps > 0 || parts_.adapters.active()) return true;
   return parts_.queue.waiting().empty() || !parts_.queue.waiting().first_come();
 }
@@ -359,7 +359,7 @@ bool StepPlan::arrival_could_start() const {
 std::int64_t StepPlan::steps_held(std::int64_t limit) const {
   if (!held_) return limit;
   if (!balance_) limit = std::min(limit, parts_.engine.prefill_wait_steps - steps_waited_);
-  // The first of them may stop fitting.
+  // The first held prompt may no longer fit.
   return parts_.kv.pool().room() - parts_.batch.growth(limit + 1) < held_bytes_ ? 1 : limit;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The interface of the simulation to sim/step. One call per event, never per token, so virtual calls cost nothing.
+// The interface from the simulation to sim/step. It is called once per event, not per token, so virtual calls are
+// cheap.
 
 #include <functional>
 #include <memory>
@@ -12,8 +13,8 @@ class StepPricer {
  public:
   virtual ~StepPricer() = default;
   virtual StepCost cost(const StepBatch& batch) = 0;
-  /// As StepModel's: the sum of `steps` decode steps, its time alone, and the largest n whose first n - 1 end before
-  /// the budget.
+  /// See StepModel: the cost of `steps` decode steps, their time alone, and the largest n whose first n - 1 steps end
+  /// before the budget.
   virtual StepCost decode_run(const StepBatch& first, std::int64_t steps) = 0;
   virtual Seconds run_time(const StepBatch& first, std::int64_t steps) { return decode_run(first, steps).time; }
   virtual std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit) = 0;

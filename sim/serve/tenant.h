@@ -1,5 +1,5 @@
 #pragma once
-// Settings of one kind of clients: how much they may send, and which part of their answers nobody reads.
+// Settings of one kind of client: its rate limit, and the thinking tokens before its answers.
 
 #include <algorithm>
 #include <optional>
@@ -9,20 +9,20 @@
 
 namespace roofcast {
 
-/// Requests beyond it are refused at once, as a gateway does that answers 429.
+/// Requests beyond the limit are refused at once, like HTTP 429 from a gateway.
 struct RateLimit {
-  std::optional<PerSecond> requests, tokens;  ///< tokens of prompts and answers
-  Seconds burst{60};                          ///< unused allowance of this period may be sent at once
+  std::optional<PerSecond> requests, tokens;  ///< prompt plus output tokens
+  Seconds burst{60};                          ///< allowance of this period may be used at once
 };
 /// `rate_limit: {requests: 60 /min, tokens: 100000 /min, burst: 60 s}`.
 RateLimit parse_rate_limit(ConfigReader in);
 
-/// Two buckets, full at the beginning, that fill at the limits' rates.
+/// Two token buckets, initially full, that refill at the limits' rates.
 class TokenBuckets {
  public:
   explicit TokenBuckets(const RateLimit& limit)
       : limit_(limit), requests_(most(limit.requests)), tokens_(most(limit.tokens)) {}
-  /// Takes one request of this many tokens, if both buckets hold enough.
+  /// Takes one request of `tokens` tokens if both buckets hold enough.
   bool take(Seconds now, double tokens) {
     fill(requests_, limit_.requests, now);
     fill(tokens_, limit_.tokens, now);
@@ -46,7 +46,7 @@ class TokenBuckets {
   Seconds last_{};
 };
 
-/// Tokens that a model thinks before its answer: they are generated and paid for, and no later turn sends them again.
+/// Thinking tokens are generated before an answer and paid for, but later turns do not send them again.
 struct ThinkingSpec {
   LengthSpec tokens;
   int budget = 0;  ///< at most this many; 0: no limit

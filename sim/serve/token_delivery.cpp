@@ -5,7 +5,7 @@
 namespace roofcast {
 namespace {
 
-/// A run longer than this is cut into pieces for the distribution of gaps, because its steps grow slower and slower.
+/// A longer run is split into pieces for the distribution of gaps, because steps become slower over time.
 constexpr std::int64_t kGapPieceSteps = 32;
 constexpr std::int64_t kGapPieces = 8;
 
@@ -27,7 +27,7 @@ void TokenDelivery::deliver(const StepRun& run, std::int64_t tokens) {
   }
 }
 
-/// The wait of the tokens of the run's last step, from the time since those of the step before.
+/// The front-end wait of the tokens of the run's last step, from the time since the previous step.
 SimTime TokenDelivery::wait_of(const StepRun& run, std::int64_t tokens) {
   if (run.steps > 1) {
     const Seconds last = pricer_.run_time(run.decodes_after(run.steps - 1, then_), 1);
@@ -38,8 +38,7 @@ SimTime TokenDelivery::wait_of(const StepRun& run, std::int64_t tokens) {
   return SimTime::of(front_end_.wait(run.cost.time + (run.start - *previous).seconds(), tokens));
 }
 
-/// Where the front end lags, or the sequences got their last tokens at other times, the first gap differs from the
-/// rest.
+/// Whether the first gap differs from the rest: the front end lags, or sequences got their last tokens at other times.
 bool TokenDelivery::first_step_matters(const StepRun& run, std::size_t rank) const {
   return front_end_.delays_tokens() || gaps_[rank].uneven(run.start, run.decoding[rank]);
 }
@@ -57,8 +56,8 @@ void TokenDelivery::record_gaps(const StepRun& run, const FrontEnd::Delivery& d,
   gaps.end(d.last);
 }
 
-/// The gaps of the run's steps after the first `skip`, which span `span` together. Where the front end does not lag,
-/// they are the times of the steps themselves, as the mean of each piece of the run.
+/// The gaps of the run's steps after the first `skip`, with a total of `span`. If the front end does not lag, they are
+/// the step times, averaged over each piece of the run.
 const std::vector<TokenDelivery::Piece>& TokenDelivery::pieces_of(const StepRun& run, SimTime span, std::int64_t skip) {
   std::vector<Piece>& out = pieces_[static_cast<std::size_t>(skip)];
   if (!out.empty()) return out;

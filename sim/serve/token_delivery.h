@@ -1,5 +1,5 @@
 #pragma once
-// Tokens on their way from the steps of a replica to its clients.
+// Delivers tokens from the steps of a replica to its clients.
 
 #include <array>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace roofcast {
 
-/// The front end that requests and tokens of all ranks pass, and the gaps between tokens behind it.
+/// The front end shared by all ranks, and the gaps between tokens after it.
 class TokenDelivery {
  public:
   TokenDelivery(const EngineSpec& engine, int ranks, double prompt_text, StepPricer& pricer, Collector& collector)
@@ -26,15 +26,15 @@ class TokenDelivery {
 
   /// Delivers the tokens of a run to their clients.
   void deliver(const StepRun& run, std::int64_t tokens);
-  SimTime delivered() const { return delivered_; }  ///< tokens of the last run
-  /// ... and first and last tokens among them, which wait longer behind a server that varies.
+  SimTime delivered() const { return delivered_; }  ///< when the last tokens of the last run are delivered
+  /// The same for first and last tokens of requests, which also wait in the queue of the front end.
   SimTime answered() const { return delivered_ + wait_; }
 
-  /// A sequence starts to decode on a rank; its client received its latest token at the given time.
+  /// A sequence starts to decode on a rank; its client received its latest token at `last_token`.
   void join(int rank, SimTime last_token) { gaps(rank).join(last_token); }
-  /// A sequence leaves before its end; `fresh`: it has had no token since it joined. Returns when it had its latest.
+  /// A sequence leaves before its end. `fresh`: no token since it joined. Returns the time of its latest token.
   SimTime leave(int rank, bool fresh) { return gaps(rank).leave(fresh); }
-  /// A preempted sequence goes on: the gap since its last token before that.
+  /// A preempted sequence continues: records the gap since its last token.
   void resume(int rank, SimTime last_token) { gaps(rank).single(delivered_ - last_token); }
 
  private:
@@ -54,7 +54,7 @@ class TokenDelivery {
   const std::vector<Piece>& pieces_of(const StepRun& run, SimTime span, std::int64_t skip);
 
   std::vector<RankLoad> then_;
-  std::array<std::vector<Piece>, 2> pieces_;  ///< of the run being delivered, with and without its first step
+  std::array<std::vector<Piece>, 2> pieces_;  ///< pieces of the run being delivered, with and without its first step
   SimTime delivered_, wait_;
 };
 

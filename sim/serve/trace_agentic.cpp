@@ -20,8 +20,8 @@ double number_at(const Json& object, const char* key, const Place& place) {
   return value;
 }
 
-/// Sessions of an agent, one a line; hashes count within their session. Sub-agents hold requests of their
-/// own, timed from the moment they begin. Requests without output were aborted and are left out.
+/// Agent sessions, one per line; hashes are local to a session. Sub-agents have their own requests, timed from their
+/// start. Requests without output were aborted and are skipped.
 class AgenticReader {
  public:
   explicit AgenticReader(Trace& trace) : trace_(trace) {}

@@ -35,7 +35,7 @@ std::string_view unquoted(std::string_view field) {
   return field.size() >= 2 && field.front() == '"' && field.back() == '"' ? field.substr(1, field.size() - 2) : field;
 }
 
-/// The next field of `rest`, up to a comma outside quotes; `rest` moves behind it.
+/// The next field of `rest`, up to a comma outside of quotes; `rest` then starts after the comma.
 std::string_view next_field(std::string_view& rest) {
   bool in_quotes = false;
   std::size_t end = 0;
@@ -45,7 +45,7 @@ std::string_view next_field(std::string_view& rest) {
   return field;
 }
 
-/// Digits of a fixed place in a calendar time, or -1.
+/// The digits at a fixed position of a calendar time, or -1.
 int digits(std::string_view text, std::size_t from, std::size_t count) {
   int value = -1;
   if (text.size() < from + count) return -1;
@@ -53,7 +53,8 @@ int digits(std::string_view text, std::size_t from, std::size_t count) {
   return fault == std::errc{} && stop == text.data() + from + count ? value : -1;
 }
 
-/// Nanoseconds since 1970 of `2023-11-16 18:15:46.6805900`; a T for the blank and an offset (+00:00, Z) may be there.
+/// Nanoseconds since 1970 of `2023-11-16 18:15:46.6805900`; a T instead of the blank and an offset (+00:00, Z) are
+/// allowed.
 std::optional<std::int64_t> calendar_nanoseconds(std::string_view text) {
   using namespace std::chrono;
   const int y = digits(text, 0, 4), mo = digits(text, 5, 2), d = digits(text, 8, 2);
@@ -79,7 +80,7 @@ std::optional<std::int64_t> calendar_nanoseconds(std::string_view text) {
   return zone[0] == '+' ? nanoseconds - shift : nanoseconds + shift;
 }
 
-/// A finite number, all of the field.
+/// A finite number that fills the whole field.
 std::optional<double> finite_number(std::string_view text) {
   double value = 0.0;
   const auto [stop, fault] = from_chars(text.data(), text.data() + text.size(), value);
@@ -100,7 +101,7 @@ int tokens_in(std::string_view field, std::string_view column, int least, const 
   place.fail(fmt::format("'{}' must be a whole number of tokens, at least {}, got '{}'", column, least, field));
 }
 
-/// Where the columns of one file stand.
+/// The positions of the columns in one file.
 struct Header {
   std::size_t time = 0, prompt = 0, output = 0, width = 0;
   std::optional<std::size_t> session;
@@ -143,8 +144,8 @@ class RowReader {
   }
 
  private:
-  /// Calendar times count from the first one before they become a double: its 53 bits hold no
-  /// 100 ns steps since 1970.
+  /// Calendar times are made relative to the first one before they become a double, whose 53 bits cannot hold 100 ns
+  /// steps since 1970.
   double seconds_of(std::string_view field, const Place& place) {
     if (!columns_.calendar_time) {
       if (const auto seconds = finite_number(field)) return *seconds;
@@ -191,7 +192,7 @@ void read_csv_rows(std::string_view text, const std::string& path, CsvTrace kind
     while (more) {
       const std::size_t before = line.size();
       const std::string_view field = next_field(line);
-      more = before > field.size();  // a comma followed, and so does a field
+      more = before > field.size();  // a comma means that another field follows
       fields.push_back(unquoted(field));
     }
     if (fields.size() != header.width) {

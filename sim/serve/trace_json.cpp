@@ -16,12 +16,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The keys of Mooncake and Bailian lines that matter here.
+/// The relevant keys of Mooncake and Bailian lines.
 enum Key : std::size_t { kTimestamp, kInput, kOutput, kChat, kParent, kKeys, kHashes = kKeys, kOther };
 constexpr std::array<std::string_view, kKeys> kKeyNames = {"timestamp", "input_length", "output_length", "chat_id",
                                                            "parent_chat_id"};
 
-/// Takes one flat object as it is parsed: numbers by key, and the list hash_ids. No tree is built.
+/// Receives one flat object during parsing: numbers by key, and the list hash_ids. Builds no tree.
 struct FlatLine {
   std::array<std::optional<double>, kKeys> numbers;
   std::vector<std::uint64_t>& hashes;
@@ -83,8 +83,8 @@ struct FlatLine {
   bool parse_error(std::size_t, const std::string&, const Json::exception&) { return false; }
 };
 
-/// The same for a line of plain numbers, plain strings and a plain list, as the published traces are: nine
-/// times as fast as the library. False for anything else, valid or not, which the library then judges.
+/// The same for a line of plain numbers, plain strings and a plain list, as in the published traces; nine times as fast
+/// as the library. False for anything else, valid or not, which the library then parses.
 class PlainLine {
  public:
   PlainLine(std::string_view line, FlatLine& into) : at_(line.data()), end_(line.data() + line.size()), into_(into) {}
@@ -195,7 +195,7 @@ class FlatReader {
   }
 
  private:
-  /// A chat whose parent is known goes on with the parent's session.
+  /// A chat whose parent is known continues the parent's session.
   int session_of(const FlatLine& line) {
     const auto parent = chats_.find(line.numbers[kParent].value_or(-1.0));
     const int session = parent != chats_.end() ? parent->second : trace_.sessions++;

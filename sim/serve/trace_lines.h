@@ -1,5 +1,5 @@
 #pragma once
-// What the trace readers share: the line they are at, and lines one by one.
+// Shared by the trace readers: the current position, and reading line by line.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace roofcast {
 
 constexpr double kMostTokens = 1e8;
 
-/// A line of a trace, where its errors are.
+/// A line of a trace, for error messages.
 struct Place {
   const std::string& path;
   int line;

@@ -119,7 +119,7 @@ std::shared_ptr<const Trace> shared_trace(const std::string& path, std::string_v
   };
   static std::mutex mutex;
   static std::map<std::pair<std::string, std::string>, Known> known;
-  std::error_code ignored;  // a file that is not there fails in read_trace()
+  std::error_code ignored;  // a missing file fails in read_trace()
   const auto written = std::filesystem::last_write_time(path, ignored);
   const std::lock_guard lock(mutex);
   Known& entry = known[{path, std::string(format)}];

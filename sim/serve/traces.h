@@ -1,5 +1,5 @@
 #pragma once
-// Recorded requests: readers of the formats that traces come in.
+// Recorded requests, and readers of the trace formats.
 
 #include <cstdint>
 #include <memory>
@@ -18,12 +18,12 @@ struct Trace {
     int prompt_tokens = 0;
     int output_tokens = 0;
     int session = -1;
-    std::uint32_t blocks = 0;       ///< hashes of this request,
-    std::uint64_t first_block = 0;  ///< from here on in block_hashes
+    std::uint32_t blocks = 0;       ///< number of hashes of this request
+    std::uint64_t first_block = 0;  ///< index of its first hash in block_hashes
   };
   std::vector<Row> rows;
   std::vector<std::uint64_t> block_hashes;
-  int block_tokens = 0;  ///< tokens of one hash; 0: the format has none
+  int block_tokens = 0;  ///< tokens per hash; 0: the format has no hashes
   int sessions = 0;
   bool was_sorted = true;
 
@@ -31,14 +31,14 @@ struct Trace {
   Seconds period() const;
 };
 
-/// Throws ConfigError `path:line: message` for an invalid row. An empty format is recognised by its first
-/// line. Rows out of order are sorted, equal times keep theirs.
+/// Throws ConfigError `path:line: message` for an invalid row. If `format` is empty, the first line determines it. Rows
+/// are sorted by arrival; the sort is stable.
 Trace read_trace(const std::string& path, std::string_view format);
 
-/// The same, read once while somebody holds it: a search plays a trace many times. Safe from several threads.
+/// The same, cached while any caller holds the result: a search simulates one trace many times. Thread-safe.
 std::shared_ptr<const Trace> shared_trace(const std::string& path, std::string_view format);
 
-/// The same from memory. `path` names it in errors.
+/// The same from memory. Errors name `path`.
 Trace parse_trace_text(std::string_view text, const std::string& path, std::string_view format);
 
 /// The readers behind it, by the form of their lines.
@@ -47,7 +47,7 @@ enum class JsonTrace { kMooncake, kBailian, kAgentic };
 void read_csv_rows(std::string_view text, const std::string& path, CsvTrace kind, Trace& trace);
 void read_json_rows(std::string_view text, const std::string& path, JsonTrace kind, Trace& trace);
 
-/// Spreads a small number over 64 bits, one to one (the finalizer of splitmix64).
+/// Bijective mix of a 64-bit number (the finalizer of splitmix64).
 constexpr std::uint64_t mix_bits(std::uint64_t z) {
   z += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,5 +1,5 @@
 #pragma once
-// Turns of conversations in an open load, one after another.
+// Keeps turns of a session in order in an open load.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace roofcast {
 
-/// A turn contains the answer before it, so it is sent once that answer has ended, or later. A branch begins when the
-/// session from which it has branched has ended its last turn.
+/// A turn contains the previous answer, so it is sent when that answer has ended or later. A branch starts when the
+/// session from which it branched has ended its last turn.
 class TurnOrder {
  public:
-  /// Whether the request may be sent now. Otherwise it is kept until what it waits for has ended.
+  /// Whether the request may be sent now. If not, it is kept until what it waits for has ended.
   bool admits(const Request& request) {
     if (request.session < 0) return true;
     for (const int before : {request.session, request.root()}) {
@@ -30,7 +30,7 @@ class TurnOrder {
     return true;
   }
 
-  /// The session's turn has ended. Returns the requests that waited for it, in the order in which they came.
+  /// The turn of `session` has ended. Returns the requests that waited for it, in order of arrival.
   std::vector<Request> ended(int session) {
     under_way_.erase(session);
     const auto waiting = held_.find(session);
@@ -40,7 +40,7 @@ class TurnOrder {
     return out;
   }
 
-  /// When a held request arrived; for others, when it was sent. Can be asked once per request.
+  /// When a held request arrived; for others, `sent`. May be called once per request.
   SimTime came(std::int64_t id, SimTime sent) {
     const auto held = came_.find(id);
     if (held == came_.end()) return sent;

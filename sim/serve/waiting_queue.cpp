@@ -11,7 +11,7 @@ constexpr std::array kPolicies{
     QueuePolicyName{"fcfs", "in the order of arrival", QueuePolicy::kFcfs},
     QueuePolicyName{"priority", "smallest priority number first, then by arrival", QueuePolicy::kPriority},
     QueuePolicyName{"shortest_first", "shortest prompt first, then by arrival", QueuePolicy::kShortestFirst},
-    QueuePolicyName{"fair", "clients in turn, by the tokens they have had", QueuePolicy::kFair},
+    QueuePolicyName{"fair", "fair queueing: clients in turn, by tokens served", QueuePolicy::kFair},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Prompts that wait for room on a replica.
+// Prompts that wait for admission to a replica.
 
 #include <algorithm>
 #include <compare>
@@ -23,9 +23,9 @@ struct QueuePolicyName {
 std::span<const QueuePolicyName> queue_policies();
 QueuePolicy queue_policy(const std::string& name);  ///< throws ConfigError for an unknown name
 
-/// A queue for fcfs, a heap for the others. What was preempted comes back ahead of what never ran, unless the engine
-/// has it wait behind (RequestQueue::push_preempted). A request that is
-/// removed leaves its entry behind, of an epoch that has passed: nothing is searched, however many wait.
+/// A deque for fcfs, a heap for the other policies. Preempted requests precede those that never ran, unless the engine
+/// sends them to the back (RequestQueue::push_preempted). A removed request leaves a stale entry with an old epoch, so
+/// that removal needs no search.
 class WaitingQueue {
  public:
   WaitingQueue(const RequestTable& requests, QueuePolicy policy) : requests_(requests), policy_(policy) {}
@@ -51,12 +51,12 @@ class WaitingQueue {
     --size_;
     skip_removed();
   }
-  /// The epoch of a request that waits here has just been raised.
+  /// Call after raising the epoch of a waiting request.
   void removed() {
     --size_;
     skip_removed();
   }
-  /// Offers in order all that wait, until `offer` says kStop; what it does not take stays where it was.
+  /// Offers all waiting requests in order until `offer` returns kStop. Skipped requests keep their position.
   enum class Offer { kTaken, kSkipped, kStop };
   template <class F>
   void offer_all(F offer) {

@@ -47,7 +47,7 @@ void WindowFill::settle() {
 }
 
 double WindowFill::bytes(std::int64_t counter, std::int64_t steps, int decoding, std::int64_t tokens) const {
-  const double half = static_cast<double>(steps - 1) / 2;  // of the tokens that came in the run, on average over it
+  const double half = static_cast<double>(steps - 1) / 2;  // mean number of tokens added so far in the run
   double bytes = (static_cast<double>(tokens) - decoding * half) * layout_.plain_block_bytes();
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     const Window& w = windows_[i];

@@ -26,7 +26,7 @@ LengthSpec length_at(ConfigReader& in, std::string_view key) {
   return parse_length(in.child(key));
 }
 
-/// The law of lengths `factor` times as long.
+/// The length distribution scaled by `factor`.
 LengthSpec grown(const LengthSpec& law, double factor, ConfigReader& in) {
   const auto times = [&](int tokens) { return static_cast<int>(std::lround(factor * tokens)); };
   const auto refuse = [&]() -> LengthSpec {
@@ -42,7 +42,7 @@ LengthSpec grown(const LengthSpec& law, double factor, ConfigReader& in) {
       law.law);
 }
 
-/// A trace brings its own lengths; those of a workload that it was laid over are checked and passed over.
+/// A trace has its own lengths; lengths of a workload that it overrides are checked and ignored.
 void parse_lengths(ConfigReader& in, WorkloadSpec& workload) {
   const bool from_trace = workload.arrivals.process == Process::kTrace;
   for (const std::string_view key : {"prompt_tokens", "output_tokens"}) {
@@ -95,12 +95,12 @@ void parse_patience(ConfigReader& in, Patience& patience) {
   map.finish();
 }
 
-/// `priorities: [0.1, 0.9]`: a tenth of the requests has priority 0.
+/// `priorities: [0.1, 0.9]`: a tenth of the requests have priority 0.
 void parse_priorities(ConfigReader& in, WorkloadSpec& workload) {
   workload.priorities = in.numbers("priorities", kAtLeastZero);
   if (workload.priorities.empty()) return;
   const double sum = std::accumulate(workload.priorities.begin(), workload.priorities.end(), 0.0);
-  constexpr double kRounding = 0.011;  // three thirds of two digits
+  constexpr double kRounding = 0.011;  // tolerates three thirds with two digits
   if (!(std::abs(sum - 1.0) <= kRounding))
     in.fail(
         "priorities",
@@ -110,7 +110,7 @@ void parse_priorities(ConfigReader& in, WorkloadSpec& workload) {
   for (double& share : workload.priorities) share /= sum;
 }
 
-/// `turns: 16`, or a law of them: `{distribution: lognormal, mean: 19, p50: 16, max: 84}`.
+/// `turns: 16`, or a distribution: `{distribution: lognormal, mean: 19, p50: 16, max: 84}`.
 void parse_turns(ConfigReader& in, WorkloadSpec& workload) {
   constexpr int kMostTurns = 10000;
   const ConfigTree tree = in.has("turns") ? in.tree("turns") : nullptr;
@@ -121,10 +121,11 @@ void parse_turns(ConfigReader& in, WorkloadSpec& workload) {
   workload.turn_law = parse_length(in.child("turns"));
   workload.turns = workload.turn_law->longest();
   if (workload.turns < 2 || workload.turns > kMostTurns)
-    in.fail("turns", fmt::format("a law of turns must lie between 2 and {}, got {}", kMostTurns, workload.turns));
+    in.fail("turns",
+            fmt::format("a distribution of turns must lie between 2 and {}, got {}", kMostTurns, workload.turns));
 }
 
-/// `branches: {count: 3, after: 2}`: after two turns a session goes on as three, which share what came before.
+/// `branches: {count: 3, after: 2}`: after two turns a session continues as three, which share the history.
 void parse_branches(ConfigReader& in, WorkloadSpec& workload) {
   auto branches = in.optional_child("branches");
   if (!branches) return;
@@ -171,7 +172,7 @@ void parse_sharing(ConfigReader& in, WorkloadSpec& workload) {
   }
 }
 
-/// What one kind of clients sends beside its prompts, and is held to.
+/// Settings of one kind of client other than its prompts: thinking, limits and the like.
 void parse_tenant(ConfigReader& in, WorkloadSpec& w) {
   w.media = parse_media(in);
   if (auto samples = in.optional_child("samples")) w.samples = parse_samples(std::move(*samples));
@@ -179,7 +180,8 @@ void parse_tenant(ConfigReader& in, WorkloadSpec& w) {
   w.guided = in.number("guided", 0.0, kFraction);
   auto thinking = in.optional_child("thinking");
   if (!thinking) return;
-  if (w.arrivals.process == Process::kTrace) in.fail("thinking", "the output lengths of a trace include thinking already");
+  if (w.arrivals.process == Process::kTrace)
+    in.fail("thinking", "the output lengths of a trace include thinking already");
   if (w.by_time || w.listed) in.fail("thinking", "needs 'output_tokens' from a distribution");
   w.thinking.emplace();
   w.thinking->tokens = length_at(*thinking, "tokens");
@@ -210,7 +212,7 @@ WorkloadSpec parse_client(ConfigReader in) {
   return client;
 }
 
-/// `{servegen: FOLDER, rate_scale: 1}`; for as long as its windows go, unless the workload says so itself.
+/// `{servegen: FOLDER, rate_scale: 1}`; lasts as long as its windows unless the workload states a duration.
 void parse_servegen(ConfigReader in, WorkloadSpec& workload) {
   const std::string folder = beside(in.text("servegen"), in.mark_of("servegen"));
   workload.clients = read_servegen(folder, in.number("rate_scale", 1.0, Range{1e-9, 1e9}));
@@ -240,8 +242,8 @@ void parse_clients(ConfigReader& in, WorkloadSpec& workload) {
   workload.arrivals.process = Process::kTrace;
 }
 
-/// `drawn_as: numpy`: the lengths of a benchmark client (see sim/serve/numpy_lengths.h). `token_growth`: tokens that
-/// reach the server for one that the client counts; `text_growth`: the same of the text that the front end reads.
+/// `drawn_as: numpy`: lengths of a benchmark client (see sim/serve/numpy_lengths.h). `token_growth`: tokens that reach
+/// the server per token that the client counts. `text_growth`: the same for the text that the front end reads.
 void parse_client_lengths(ConfigReader& in, WorkloadSpec& workload) {
   static constexpr std::array<std::string_view, 2> kDraws{"law", "numpy"};
   const bool numpy = in.choice("drawn_as", kDraws, 0) == 1;
@@ -261,7 +263,7 @@ void parse_client_lengths(ConfigReader& in, WorkloadSpec& workload) {
   workload.listed = numpy_lengths(*prompts, *outputs, workload.requests, tokens);
 }
 
-/// A client that gives up would have to take all of its sequences along.
+/// A client that gives up would have to cancel all of its sequences, which is not simulated.
 void check_samples(const WorkloadSpec& workload) {
   const auto check = [&](const WorkloadSpec& w) {
     if (w.samples.several() && !workload.patience.endless())

@@ -1,5 +1,5 @@
 #pragma once
-// The arriving requests: when they come, their lengths, and the prefixes that they share.
+// The workload: arrival times, lengths, and shared prefixes.
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace roofcast {
 
-/// Tokens per hash of a generated prefix. A cache still works in the engine's own blocks (KvPool).
+/// Tokens per hash of a generated prefix. The KV cache still uses the engine's own block size (KvPool).
 inline constexpr int kPrefixBlock = 16;
 
 struct Trace;
@@ -28,29 +28,28 @@ struct ArrivalSpec {
   enum class Process { kPoisson, kGamma, kConstant, kClosedLoop, kAllAtOnce, kTrace };
   Process process = Process::kAllAtOnce;
   PerSecond rate{};
-  std::vector<double>
-      profile{};  ///< the rate over a period, relative to `rate`: equal slices with mean 1; empty: constant
+  std::vector<double> profile{};  ///< rate relative to `rate` in equal slices of a period, mean 1; empty: constant
   Seconds profile_period{86400};
-  /// The law of the gaps, with mean 1 / rate; of a gamma process that changes over time.
+  /// The distribution of the gaps, with mean 1 / rate; for gamma processes that change over time.
   struct Gaps {
     enum class Law { kExponential, kGamma, kWeibull };
     Law law = Law::kExponential;
     double shape = 1.0;
   };
-  std::vector<Gaps> gaps{};  ///< by slice of the profile; empty: `cv` throughout
+  std::vector<Gaps> gaps{};  ///< per slice of the profile; empty: `cv` throughout
   double cv = 1.0;           ///< coefficient of variation of the gaps (gamma)
-  int concurrency = 1;       ///< closed loop: most requests in flight
+  int concurrency = 1;       ///< closed loop: maximum number of requests in flight
   Seconds think_time{};      ///< mean pause of a user before the next request (closed loop, sessions)
-  /// The law of the pauses in milliseconds, with that mean: the time of tools that an agent calls. Null: exponential.
+  /// The distribution of the pauses in ms, with mean think_time: for example tool calls of an agent. Null: exponential.
   std::optional<LengthSpec> pauses{};
   std::string trace_file;
   std::string trace_format;              ///< a name in trace_formats(); empty: recognised by its first line
   std::shared_ptr<const Trace> trace{};  ///< the file, if already read
-  double rate_scale = 1.0;               ///< 2: the same pattern at twice the rate
+  double rate_scale = 1.0;               ///< e.g. 2: the same pattern at twice the rate
   int loop = 1;                          ///< number of times the trace is played
 };
 
-/// How long a client waits, counted from sending, before it gives up.
+/// How long a client waits after sending before it gives up.
 struct Patience {
   std::optional<Seconds> first_token, total;
   bool endless() const { return !first_token && !total; }
@@ -66,72 +65,73 @@ struct WorkloadSpec {
   std::string name;
   ArrivalSpec arrivals;
   LengthSpec prompt_tokens, output_tokens;
-  std::optional<ThinkingSpec> thinking;  ///< before each answer; its mean is included in output_tokens.extra
+  std::optional<ThinkingSpec> thinking;  ///< tokens before each answer; output_tokens.extra includes their mean
   std::optional<RateLimit> rate_limit;
-  double guided = 0;                 ///< share of requests whose answers follow a grammar
+  double guided = 0;                 ///< fraction of requests with guided decoding (a grammar)
   SampleSpec samples;                ///< answers per prompt
-  std::vector<MediaSpec> media;      ///< with each request, beside its prompt
-  std::vector<EncoderWork> encoded;  ///< their work for the model's encoders; the tokens are in prompt_tokens then
-  std::int64_t requests = 0;         ///< requests that count; 0: by duration, or the whole trace
+  std::vector<MediaSpec> media;      ///< media of each request, in addition to its prompt
+  std::vector<EncoderWork> encoded;  ///< `media` as encoder work; prompt_tokens then includes their tokens
+  std::int64_t requests = 0;         ///< counted requests; 0: limited by duration or the trace
   std::optional<Seconds> duration;   ///< of arrivals; with both given, the first limit ends the run
-  Seconds start{};  ///< of a trace or of clients: earlier requests are left out, and this becomes time 0
+  Seconds start{};                   ///< traces and clients: earlier requests are dropped; this becomes time 0
   std::int64_t warmup_requests = 0;  ///< sent first (the lowest ids), in addition to `requests`, not counted
   double prompt_text = 1.0;          ///< front-end time per prompt token, relative to plain text
-  bool pause_after_warmup = true;    ///< closed loop: users start afresh after the warm-up, as in a benchmark
+  bool pause_after_warmup = true;    ///< closed loop: users restart after the warm-up, as in a benchmark
   Patience patience;
-  std::vector<double> priorities;                ///< shares of requests of priority 0, 1, ..; empty: all 0
+  std::vector<double> priorities;                ///< fractions of requests with priority 0, 1, ..; empty: all 0
   int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
-  int prefix_groups = 1;                         ///< different shared prefixes, drawn uniformly
-  int turns = 1;                                 ///< requests of a session: each sends the whole history again
-  std::optional<LengthSpec> turn_law;            ///< where sessions differ in them; `turns` are most then
-  int branches = 1, branch_after = 0;            ///< into how many a session parts, and after how many turns
-  std::shared_ptr<const LengthsByTime> by_time;  ///< in place of the two, where lengths change over the day
-  /// In place of both, if not empty: lengths of the counted requests in turn. The laws still tell the longest.
+  int prefix_groups = 1;                         ///< number of distinct shared prefixes, drawn uniformly
+  int turns = 1;                                 ///< requests per session; each sends the whole history again
+  std::optional<LengthSpec> turn_law;            ///< distribution of turns per session; `turns` is then the maximum
+  int branches = 1, branch_after = 0;            ///< a session splits into `branches` after `branch_after` turns
+  std::shared_ptr<const LengthsByTime> by_time;  ///< replaces the two length distributions if they change over the day
+  /// If not empty, the lengths of the counted requests in order. The distributions still give the maximum lengths.
   std::shared_ptr<const std::vector<RequestLengths>> listed;
-  /// Several kinds of clients, each with arrivals (open), lengths and sharing of its own. Those of the whole workload
-  /// are then unused, and arrivals.process is kTrace, because no single law gives the arrival times.
+  /// Several kinds of clients, each with its own (open) arrivals, lengths and sharing. Those of the whole workload are
+  /// then unused, and arrivals.process is kTrace, because no single process gives the arrival times.
   std::vector<WorkloadSpec> clients;
   std::string cites;      ///< source of the parameters (`source:`)
   Mark mark;              ///< its position in the file
-  ConfigTree objectives;  ///< limits that belong to the workload, as written in a scenario; or null
+  ConfigTree objectives;  ///< objectives that belong to the workload, as in a scenario; or null
 };
-/// Mean turns of a session along one branch, and requests in all of them (of a law of turns: of 10,000 draws).
+/// Mean turns per branch of a session. mean_session_requests: mean requests over all branches (by 10,000 draws).
 inline double mean_turns(const WorkloadSpec& w) { return w.turn_law ? w.turn_law->mean() : w.turns; }
 double mean_session_requests(const WorkloadSpec& w);
-/// Reads the `workload:` block of a scenario. Files are relative to the YAML that names them. With one turn the shared
-/// prefix is part of prompt_tokens; with more, prompt_tokens is what each turn adds, and the prefix opens the session.
+/// Reads the `workload:` block of a scenario. File paths are relative to the YAML that names them. With one turn,
+/// prompt_tokens includes the shared prefix. With several, each turn adds prompt_tokens to that prefix.
 WorkloadSpec parse_workload(ConfigReader in);
 
-/// One request. Prefix blocks are chained hashes of prefix_block_tokens leading tokens each: equal hashes mean equal
-/// tokens up to there. Empty if nothing is shared. In sessions they continue into the output. The last block may be
-/// partly empty.
+/// One request. `prefix_blocks` are chained hashes of prefix_block_tokens tokens each: equal hashes mean equal tokens
+/// up to there. Empty if nothing is shared. In sessions the hashes continue into the output. The last block may be
+/// partly filled.
 struct Request {
   std::int64_t id = 0;
   Seconds arrival{};
   int prompt_tokens = 0;
   int output_tokens = 0;
-  int session = -1, root_session = -1;  ///< the root: from which it has branched; -1: it has not
+  int session = -1, root_session = -1;  ///< root_session: the session from which it branched; -1: none
   int client = 0;                       ///< in WorkloadSpec::clients
   int priority = 0;                     ///< smaller runs first under `policy: priority`
   int adapter = 0;                      ///< from 1 on; 0: none
-  int thinking_tokens = 0;              ///< of output_tokens, at their beginning
+  int thinking_tokens = 0;              ///< part of output_tokens, at the start
   std::vector<int> sibling_outputs;     ///< tokens of the other sequences that answer the prompt
   std::vector<std::uint64_t> prefix_blocks;
-  int prefix_block_tokens = 0;  ///< tokens of one hash (512 in Mooncake's traces)
-  /// Where a shared prefix ends inside a block, which is then two, and where a session has branched in one; 0: nowhere.
+  int prefix_block_tokens = 0;  ///< tokens per hash (512 in Mooncake's traces)
+  /// Token position at which a shared prefix ends inside a block (which is then split), and at which the session
+  /// branched inside a block; 0: none.
   int prefix_cut = 0, prefix_branch = 0;
-  int prefix_tokens = 0;  ///< that the hashes cover; 0: their blocks, as far as the prompt goes
+  int prefix_tokens = 0;  ///< tokens that the hashes cover; 0: their blocks, limited by the prompt
   int root() const { return root_session >= 0 ? root_session : session; }
 };
 
-/// Produces requests one at a time, so that ten million need no memory. Arrivals never decrease. In a closed loop
-/// `arrival` is 0: the simulation sends the next request think_time after one ends (and ends the run itself if it has a
-/// duration and no number of requests, because the source has no clock).
+/// Produces requests one at a time, so that memory does not grow with their number. Arrival times never decrease. In a
+/// closed loop `arrival` is 0: the simulation sends the next request think_time after one ends, and ends the run itself
+/// if it is limited by duration.
 class RequestSource {
  public:
   virtual ~RequestSource() = default;
   virtual bool next(Request& request) = 0;  ///< false at the end; reuses the request's storage
-  /// Closed loop: the next request of the user whose request of `session` has ended: the next turn, or a new session.
+  /// Closed loop: the next request of the user whose request of `session` has ended (next turn, or a new session).
   virtual bool next_after(int session, Request& request) {
     static_cast<void>(session);
     return next(request);

@@ -2,10 +2,10 @@
 
 namespace roofcast {
 
-/// When a cache leaves the worker that computes it.
+/// When a prefill worker sends a cache.
 enum class CacheTransfer {
   kAfterPrefill,
-  kByChunk,  ///< each chunk of the prompt once it is computed
+  kByChunk,  ///< each prefill chunk once it is computed
   kByLayer,  ///< each layer of a chunk once it is computed
 };
 

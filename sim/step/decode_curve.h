@@ -1,5 +1,5 @@
 #pragma once
-// Decode attention against the mean context: exact at knots, linear between them.
+// Decode attention as a function of the mean context: exact at knots, linear between them.
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace roofcast {
 
-/// Attention of one decode step at a knot, summed over layers.
+/// Decode attention of one step at a knot, summed over layers.
 struct DecodeKnot {
   double seconds = std::numeric_limits<double>::quiet_NaN();
   double flops = 0, bytes = 0, launches = 0;
@@ -22,14 +22,14 @@ struct DecodeSegment {
   std::size_t index = 0;  ///< index of the lower knot
 };
 
-/// Knots every 64 tokens up to 1024, then 16 an octave: a segment is never wider than a sixteenth of its context.
+/// Knots every 64 tokens up to 1024, then 16 per octave: a segment is never wider than a sixteenth of its context.
 inline DecodeSegment decode_segment(double context) {
   if (context < 1024) {
     const auto index = static_cast<std::size_t>(std::max(context, 0.0) / 64);
     const auto i = static_cast<double>(index);
     return {i * 64, (i + 1) * 64, index};
   }
-  // The octave's beginning is the double of the same exponent: every context of a decode step comes through here.
+  // The start of the octave is the double with the same exponent. Written for speed: every decode step runs this.
   const std::uint64_t exponent = std::bit_cast<std::uint64_t>(context) >> 52;
   const double base = std::bit_cast<double>(exponent << 52), width = base / 16;
   const auto within = static_cast<std::size_t>((context - base) / width);
@@ -40,7 +40,7 @@ inline DecodeSegment decode_segment(double context) {
 
 class DecodeCurve {
  public:
-  /// The value at the knot of that index and context, priced by `price(context)` the first time.
+  /// The value at knot `index`, priced by `price(context)` on first use.
   template <class Price>
   const DecodeKnot& at(std::size_t i, double context, const Price& price) {
     if (knots_.size() <= i) knots_.resize(i + 1 + i / 2);

@@ -22,9 +22,9 @@
 namespace roofcast {
 namespace {
 
-/// SGLang's default memory for weights and KV cache: all but metadata, the activations of a prefill chunk, CUDA graphs
-/// and collectives, which take at least 10 GiB on a GPU of 60 GiB or more. Source: sglang/srt/server_args.py,
-/// _handle_gpu_memory_settings (0.5).
+/// SGLang's default fraction for weights and KV cache: everything except metadata, the activations of a prefill chunk,
+/// CUDA graphs and collectives, which take at least 10 GiB on a GPU with 60 GiB or more. Source:
+/// sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5).
 double static_share(const Deployment& d) {
   const double gib = d.gpu.memory_capacity.in(kGibibyte), graphs = d.engine.graphs.max_batch;
   const double copies = d.sharding.attention_dp, tokens = copies * d.engine.max_num_batched_tokens;
@@ -41,7 +41,7 @@ double share_of(const Deployment& d) {
 }
 
 /// MAMBA_CACHE_SIZE_MAX_RUNNING_REQUESTS_RATIO of SGLang.
-constexpr double kPlacesOfASequence = 3;
+constexpr double kSlotsPerSequence = 3;
 
 /// Memory that TensorRT-LLM holds beyond the sharded weights for models with latent attention: the whole embedding on
 /// every rank (tensorrt_llm/_torch/models/modeling_deepseekv3.py), a second copy of the keys' up-projection for
@@ -64,9 +64,9 @@ Bytes copied_weights(const Deployment& d) {
   return Bytes(bytes + elsewhere * d.model.embedding_dim * bytes_per_weight(WeightRole::kHead, d.precision));
 }
 
-/// vLLM gives the blocks of every layer the same memory: attention blocks hold as many tokens, in multiples of 16, as
-/// make them no smaller than a layer's state (vllm/platforms/interface.py, update_block_size_for_backend): 528 tokens
-/// for Qwen3.5-4B (github.com/vllm-project/vllm/issues/40696). 0 if no layer keeps every token, or none has a state.
+/// vLLM gives the blocks of every layer the same memory: attention blocks hold the smallest multiple of 16 tokens that
+/// is no smaller than a layer's state (vllm/platforms/interface.py, update_block_size_for_backend): 528 tokens for
+/// Qwen3.5-4B (github.com/vllm-project/vllm/issues/40696). 0 if no layer keeps every token, or none has a state.
 std::int64_t state_block(const Deployment& d) {
   constexpr double kStep = 16;
   double state = 0, token = std::numeric_limits<double>::infinity();
@@ -78,11 +78,11 @@ std::int64_t state_block(const Deployment& d) {
   return static_cast<std::int64_t>(kStep * std::ceil(state / (kStep * token)));
 }
 
-/// The largest message that one kernel reduces and norms. TensorRT-LLM does so wherever its own all-reduce kernel runs,
-/// but not in dense models up to a hidden size of 4096, for accuracy (modeling_llama.py, enable_fusion), nor in models
-/// that norm queries and keys (modeling_qwen3.py has no fusion). vLLM does so up to a size that depends on the ranks
-/// (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, for compute capabilities 9.0 and 10.0), in one
-/// pipeline stage. Neither does with attention-DP.
+/// The largest message for which one kernel does all-reduce and norm. TensorRT-LLM does this wherever its own
+/// all-reduce kernel runs, except in dense models with a hidden size up to 4096, for accuracy (modeling_llama.py,
+/// enable_fusion), and in models with query and key norms (modeling_qwen3.py has no fusion). vLLM does it up to a size
+/// that depends on the ranks (vllm/config/compilation.py, default_fi_allreduce_fusion_max_size_mb, for compute
+/// capabilities 9.0 and 10.0), in one pipeline stage. Neither does with attention-DP.
 Bytes largest_fused(const Deployment& d) {
   const EngineSpec& e = d.engine;
   const int ranks = d.sharding.tp;
@@ -160,9 +160,9 @@ Bytes Deployment::reserved_memory() const {
   return engine.reserved_memory + (sharding.gpus() > 1 ? engine.collective_memory : Bytes(0));
 }
 
-/// Memory of a logit while PyTorch sorts all for top-p: 16 bit, fp32, sorted, indices of 8 bytes, and pairs of index
-/// and row before and behind the sort with a copy of the keys. vLLM measures with as many requests as it takes at once.
-/// Source: pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu (segmented_sort_pairs_by_full_sort);
+/// Bytes per logit while PyTorch sorts all of them for top-p: 16 bit, fp32, sorted, 8-byte indices, and pairs of index
+/// and row before and after the sort with a copy of the keys. vLLM profiles with max_num_seqs requests. Source:
+/// pytorch/pytorch, aten/src/ATen/native/cuda/Sort.cu (segmented_sort_pairs_by_full_sort);
 /// vllm/v1/worker/gpu_model_runner.py (_dummy_sampler_run).
 constexpr double kSortedLogitMemory = 2.0 + 4.0 + 4.0 + 8.0 + 2 * 8.0 + 4.0;
 
@@ -181,9 +181,9 @@ Bytes Deployment::activations(double tokens, double logit_rows, double context) 
   return std::max(forward, Bytes(sorted));
 }
 
-int Deployment::seats() const {
-  const double seats = std::min<double>(engine.max_num_seqs, memory.places) * sharding.attention_dp;
-  return static_cast<int>(std::min(seats, 1e9));
+int Deployment::max_sequences() const {
+  const double all = std::min<double>(engine.max_num_seqs, memory.max_sequences) * sharding.attention_dp;
+  return static_cast<int>(std::min(all, 1e9));
 }
 
 void MemoryPlan::set_states_apart(const EngineSpec& engine) {
@@ -193,9 +193,9 @@ void MemoryPlan::set_states_apart(const EngineSpec& engine) {
   if (engine.state_memory_ratio <= 0 || state <= Bytes(0) || cache <= Bytes(0)) return;
   const Bytes most = cache * (engine.state_memory_ratio / (1 + engine.state_memory_ratio));
   states = engine.prefix_caching ? most : std::min(most, state * static_cast<double>(engine.max_num_seqs));
-  places = std::floor(states / state / (engine.prefix_caching ? kPlacesOfASequence : 1));
+  max_sequences = std::floor(states / state / (engine.prefix_caching ? kSlotsPerSequence : 1));
   cache -= states;
-  if (places < 1 && !infeasible)
+  if (max_sequences < 1 && !infeasible)
     infeasible =
         Infeasible{fmt::format("{:.3f} GB set aside for the states of recurrent layers have no room for one "
                                "sequence, which takes {:.3f}",
@@ -210,12 +210,13 @@ CacheLayout MemoryPlan::pooled() const {
 
 double MemoryPlan::max_batch(double tokens, double block) const {
   const Bytes each = pooled().paged_bytes(tokens, std::max(block, 1.0));
-  return each > Bytes(0) ? std::min(places, std::floor(std::max(cache.base(), 0.0) / each.base())) : places;
+  return each > Bytes(0) ? std::min(max_sequences, std::floor(std::max(cache.base(), 0.0) / each.base()))
+                         : max_sequences;
 }
 
 /// Bisection over whole tokens: the bytes of a sequence never shrink as it grows.
 double MemoryPlan::max_context(double block) const {
-  if (places < 1) return 0.0;
+  if (max_sequences < 1) return 0.0;
   const double step = std::max(block, 1.0);
   const CacheLayout blocks = pooled();
   const auto fits = [&](double tokens) { return blocks.paged_bytes(tokens, step) <= cache; };
@@ -280,16 +281,16 @@ std::string memory_sum(const Deployment& d, const MemoryPlan& plan, Bytes cache,
   return fmt::format("{} = {} per GPU, of {}", out, text(sum), text(plan.capacity));
 }
 
-/// Sequences that have room at a time in an engine without blocks, which sets the longest request's aside for each.
+/// Sequences that fit at the same time with contiguous caches, each as long as the longest request.
 double regions(const Deployment& d, const MemoryPlan& plan) {
   const Bytes each = plan.pooled().sequence_bytes(region_tokens(d));
-  return each > Bytes(0) ? std::floor(std::max(plan.cache.base(), 0.0) / each.base()) : plan.places;
+  return each > Bytes(0) ? std::floor(std::max(plan.cache.base(), 0.0) / each.base()) : plan.max_sequences;
 }
 
-/// vLLM takes its fraction of the whole memory and subtracts what is in use. SGLang takes its fraction of what is free
-/// before the weights are loaded and subtracts only these; the rest is for activations (model_runner.py,
-/// profile_max_num_token). TensorRT-LLM takes its fraction of what is free after loading. The ideal plan is the
-/// lectures': capacity minus weights.
+/// vLLM takes its fraction of the total memory and subtracts what is in use. SGLang takes its fraction of the memory
+/// that is free before loading and subtracts only the weights; the rest is for activations (model_runner.py,
+/// profile_max_num_token). TensorRT-LLM takes its fraction of what is free after loading. The ideal plan is that of the
+/// lectures: capacity minus weights.
 MemoryPlan plan_memory(const Deployment& d) {
   MemoryPlan plan{.capacity = d.gpu.memory_capacity,
                   .weights = weight_bytes(d.model, d.precision, d.sharding),
@@ -327,11 +328,12 @@ MemoryPlan plan_memory(const Deployment& d) {
         break;
     }
     plan.set_states_apart(d.engine);
-    if (d.engine.block_size == 0 && d.engine.kv_cache) plan.places = std::min(plan.places, regions(d, plan));
+    if (d.engine.block_size == 0 && d.engine.kv_cache)
+      plan.max_sequences = std::min(plan.max_sequences, regions(d, plan));
   }
   if (plan.cache <= Bytes(0)) {
     plan.infeasible = Infeasible{fmt::format("{} does not fit {}: {}", d.model.name, d.gpu.name, memory_sum(d, plan))};
-  } else if (plan.places < 1 && d.engine.block_size == 0 && d.engine.kv_cache) {
+  } else if (plan.max_sequences < 1 && d.engine.block_size == 0 && d.engine.kv_cache) {
     plan.infeasible = Infeasible{fmt::format(
         "{} does not fit {}: without blocks each sequence takes a region of {:.0f} tokens, the longest request "
         "(engine.max_model_len); one takes {:.1f} GB, and {:.1f} GB are free",

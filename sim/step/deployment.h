@@ -1,5 +1,5 @@
 #pragma once
-// One replica: a model on GPUs under an engine, with its memory plan.
+// One replica: a model on GPUs with an engine, and its memory plan.
 
 #include <cstdint>
 #include <memory>
@@ -25,28 +25,28 @@ struct OperatorContext;
 enum class AttentionKernel;
 class KernelRules;
 
-/// Bytes of the fullest GPU.
+/// Bytes on the GPU that holds most.
 struct MemoryPlan {
-  Bytes capacity{};  ///< of the GPU
+  Bytes capacity{};  ///< memory of the GPU
   Bytes weights{};
-  Bytes copied_weights{};        ///< of `weights`: copies made beside those that are loaded
-  Bytes adapters{};              ///< of `weights`: slots of adapters
-  Bytes activations{};           ///< at the profiling batch
-  Bytes encoders{};              ///< of `activations`: buffers of encoders and their output
-  Bytes cache{};                 ///< left for KV blocks, and for states where these share it
-  Bytes states{};                ///< set aside for the states of recurrent layers; 0: they share the cache
-  std::int64_t state_block = 0;  ///< tokens of a block of every layer's cache that is as large as a layer's state
-  double places = 1e9;           ///< sequences whose states fit what is set aside
+  Bytes copied_weights{};        ///< part of `weights`: copies made after loading
+  Bytes adapters{};              ///< part of `weights`: adapter slots
+  Bytes activations{};           ///< at the batch that the engine profiles
+  Bytes encoders{};              ///< part of `activations`: encoder buffers and outputs
+  Bytes cache{};                 ///< left for KV blocks, and for states if they share it
+  Bytes states{};                ///< reserved for the states of recurrent layers; 0: they share the cache
+  std::int64_t state_block = 0;  ///< tokens per block whose KV is as large as the state of a layer
+  double max_sequences = 1e9;    ///< sequences whose states or contiguous caches fit
   CacheLayout layout;
   std::optional<Infeasible> infeasible;  ///< weights and activations do not fit
 
-  /// Divides the cache anew into states and KV blocks, as SGLang does: by their ratio where prefixes are cached, whose
-  /// states take two places of three; otherwise one state per sequence that may run (model_runner_kv_cache_mixin.py,
-  /// _handle_max_mamba_cache). Infeasible without room for one sequence.
+  /// Splits the cache into states and KV blocks, as SGLang does: by state_memory_ratio with prefix caching (the cached
+  /// states then take two slots of three), otherwise one state per sequence that may run
+  /// (model_runner_kv_cache_mixin.py, _handle_max_mamba_cache). Infeasible if not even one sequence fits.
   void set_states_apart(const EngineSpec& engine);
-  /// The layout of what sequences share: without states that are set aside.
+  /// The layout of the shared cache: without states that have reserved memory.
   CacheLayout pooled() const;
-  /// Sequences of `tokens` that fit together, and the longest single one.
+  /// The number of sequences of `tokens` tokens that fit together.
   double max_batch(double tokens, double block) const;
   double max_context(double block) const;
 };
@@ -54,24 +54,24 @@ struct MemoryPlan {
 struct Deployment {
   ModelSpec model;
   GpuSpec gpu;
-  bool gpu_changed = false;  ///< the scenario writes figures over those of the named GPU
+  bool gpu_changed = false;  ///< the scenario overrides figures of the named GPU
   std::shared_ptr<const Efficiency> efficiency = nothing_measured();
   EngineSpec engine;
   Sharding sharding;
   Precision precision;
   Routing routing;
   std::optional<AdapterSpec> adapters;
-  double guided = 0;               ///< share of sequences whose tokens follow a grammar
-  std::vector<EncoderWork> media;  ///< pictures and sounds of the largest request; empty: prompts are text
-  std::vector<PriceQuote> offers;  ///< by price per GPU, the lowest first; a bill chooses one; empty: no price is known
-  std::string recipe;              ///< the name of configs/recipes that launches the engine; empty: not known
+  double guided = 0;               ///< fraction of sequences with guided decoding (a grammar)
+  std::vector<EncoderWork> media;  ///< images and audio of the largest request; empty: text only
+  std::vector<PriceQuote> offers;  ///< by price per GPU, lowest first; a bill chooses one; empty: no known price
+  std::string recipe;              ///< launch recipe in configs/recipes; empty: unknown
   Fidelity fidelity = Fidelity::kCalibrated;
   MemoryPlan memory;
 
   const KernelRules& kernel_rules() const;  ///< of `efficiency`
   /// The GPU whose constants it has; empty: they were measured on this one.
   const std::string& carried_over_from() const;
-  /// The shares of the roofline that price the engine's kernels here; null: they are priced one by one.
+  /// Roofline efficiencies that price the engine's kernels here; null: kernels have their own models.
   const RooflineBackend* roofline() const;
   Machine machine() const;
   OperatorContext operator_context() const;
@@ -79,14 +79,14 @@ struct Deployment {
   Bytes loaded_weights() const {
     return (memory.weights - memory.copied_weights - memory.adapters) * sharding.gpus();
   }                               ///< of all GPUs
-  Bytes reserved_memory() const;  ///< per GPU, beside weights and activations
-  int seats() const;              ///< sequences that run at once, over all attention-DP ranks
-  /// Buffers of one GPU for a step of `tokens` tokens, each of which may see `context` tokens. `logit_rows` of them are
-  /// sampled from.
+  Bytes reserved_memory() const;  ///< per GPU, in addition to weights and activations
+  int max_sequences() const;      ///< maximum running sequences, over all attention-DP ranks
+  /// Activation bytes of one GPU for a step of `tokens` tokens with up to `context` visible tokens each. `logit_rows`
+  /// of them are sampled.
   Bytes activations(double tokens, double logit_rows, double context) const;
 };
 
-/// Plans the memory of a deployment whose other parts are set.
+/// Computes the memory plan; all other members of `deployment` must be set.
 MemoryPlan plan_memory(const Deployment& deployment);
 
 }  // namespace roofcast

@@ -37,7 +37,7 @@ HostCosts parse_host(ConfigReader in) {
   return host;
 }
 
-/// A name of configs/front-ends, a file or a map: what stands between clients and the engine.
+/// A name in configs/front-ends, a file or a map: the costs of the front end.
 void take_front_end(HostCosts& host, const ConfigTree& value) {
   ConfigReader in(resolve_named("front-ends", value), "a front end");
   for (const char* key : {"name", "help", "source"}) in.ignore(key);
@@ -52,7 +52,7 @@ int small_integer(ConfigReader& in, std::string_view key, int otherwise, double 
   return static_cast<int>(in.integer(key, otherwise, {low, 16777216.0}));
 }
 
-/// `prefill_tokens: max_batch`: the largest captured size is of the tokens of any step, as vLLM counts it.
+/// `prefill_tokens: max_batch`: the largest captured size limits the tokens of any step, as in vLLM.
 GraphSettings parse_graphs(ConfigReader in) {
   GraphSettings graphs;
   graphs.enabled = in.boolean("enabled", true);
@@ -71,9 +71,9 @@ GraphSettings parse_graphs(ConfigReader in) {
   return graphs;
 }
 
-constexpr Bytes kMostHostMemory{1e15};  ///< a GPU: what all GPUs of a replica hold still counts in 64 bit
+constexpr Bytes kMostHostMemory{1e15};  ///< per GPU; the total of a replica still fits in 64 bits
 
-/// Settings that are given stay as they are on every GPU.
+/// Settings that are given apply to every GPU.
 std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
   const bool seqs = in.has("max_num_seqs"), tokens = in.has("max_num_batched_tokens"), speed = in.has("launch_speed"),
              fused = in.has("fused_all_reduce");
@@ -167,7 +167,7 @@ void parse_cache(ConfigReader& in, EngineSpec& e) {
   e.prefix_caching = in.boolean("prefix_caching", e.prefix_caching);
   e.kv_offload = in.bytes("kv_offload", e.kv_offload);
   if (e.kv_offload < Bytes(0)) in.fail("kv_offload", "must be at least 0");
-  if (e.kv_offload > kMostHostMemory) in.fail("kv_offload", "must be at most 1000 TB a GPU");
+  if (e.kv_offload > kMostHostMemory) in.fail("kv_offload", "must be at most 1000 TB per GPU");
   if (e.kv_offload > Bytes(0) && !e.prefix_caching) {
     in.fail("kv_offload", "keeps prefix blocks that leave the GPU; it needs 'prefix_caching: true'");
   }
@@ -204,8 +204,7 @@ void parse_kernels(ConfigReader& in, EngineSpec& e) {
   e.expert_overlap = static_cast<ExpertOverlap>(in.choice("expert_overlap", kOverlaps, 0));
 }
 
-/// A set of kernels that are priced one by one, or a library whose kernels are priced by shares of the roofline
-/// (configs/rooflines).
+/// A set of kernels with their own models, or a library that is priced by roofline efficiencies (configs/rooflines).
 void parse_set(ConfigReader& in, EngineSpec& e) {
   const std::string name = in.text("kernels");
   const Mark mark = in.mark_of("kernels");

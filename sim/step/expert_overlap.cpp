@@ -9,16 +9,16 @@
 namespace roofcast {
 namespace {
 
-/// Work that shares the SMs with an exchange, and the exchange. Products keep off its SMs from start to end (SGLang,
-/// operations_strategy.py, deep_gemm_num_sms; vLLM, v1/worker/gpu_ubatch_wrapper.py, VLLM_DBO_COMM_SMS); what an
-/// exchange does alone, nothing runs beside.
+/// Work that shares the SMs with dispatch or combine. GEMMs avoid these SMs from start to end (SGLang,
+/// operations_strategy.py, deep_gemm_num_sms; vLLM, v1/worker/gpu_ubatch_wrapper.py, VLLM_DBO_COMM_SMS). Nothing runs
+/// next to the part of an exchange that uses all SMs.
 OverlappedLayers::Slot slot(double work, double attention_share, double exchange, double alone, double sm_share) {
   const double slower = 1.0 / (1.0 - std::min(sm_share, 0.9));
   return {.work = work * slower + alone, .attention_share = attention_share * slower, .exchange = exchange};
 }
 
-/// The down projection, a third of gated experts, in as many pieces as the GPU has experts: each goes on its way back
-/// when it is done, so of the shorter of the two one piece stands alone.
+/// The down projection (a third of gated experts) runs in one piece per local expert, and each piece is combined when
+/// it is done. So one piece of the shorter of the two is not hidden.
 double pipelined(double down, double combine, double pieces) {
   return std::max(down, combine) + std::min(down, combine) / pieces;
 }
@@ -39,8 +39,8 @@ OverlappedLayers single_batch(const StageSeconds& s, const Deployment& d) {
   return out;
 }
 
-/// Five stages, two of them apart: one half sends its tokens while its shared experts and the other's projections run,
-/// and gets them back while the other attends.
+/// Five stages, staggered by two: one half dispatches its tokens while its shared experts and the other half's
+/// projections run, and combines them while the other half attends.
 OverlappedLayers two_batch_decode(const StageSeconds& s) {
   OverlappedLayers out;
   out.fixed = 2.0 * s[Stage::kExperts];
@@ -50,7 +50,7 @@ OverlappedLayers two_batch_decode(const StageSeconds& s) {
   return out;
 }
 
-/// The halves take turns at each exchange.
+/// The halves alternate at each exchange.
 OverlappedLayers two_batch_prefill(const StageSeconds& s) {
   const double before = s[Stage::kShared] + s[Stage::kEntry] + s[Stage::kCore], experts = s[Stage::kExperts];
   const auto dispatch = [&](double work, double share) {
@@ -64,7 +64,7 @@ OverlappedLayers two_batch_prefill(const StageSeconds& s) {
   return out;
 }
 
-/// The same order, but shared experts run while tokens come back.
+/// The same order, but shared experts run during combine.
 OverlappedLayers dual_batch(const StageSeconds& s) {
   const double before = s[Stage::kEntry] + s[Stage::kCore], shared = s[Stage::kShared], experts = s[Stage::kExperts];
   const auto dispatch = [&](double work, double share) {
@@ -129,7 +129,7 @@ void OverlappedLayers::attend_also_outside(double routed) {
   for (Slot& slot : slots) slot.attention_share *= routed;
 }
 
-/// Between the steps in which a slot's work outgrows its exchange the sum is linear.
+/// The sum is linear between the steps in which a slot's work exceeds its exchange.
 double OverlappedLayers::series(double before, double attention, double slope, double n, double floor) const {
   std::array<double, 5> ends{n, n, n, n, n};
   for (std::size_t i = 0; i < slots.size(); ++i) {

@@ -1,5 +1,6 @@
 #pragma once
-// The exchange of experts beside other work of the same layers: that of another half of the batch, or of the same one.
+// Overlap of expert dispatch and combine with other work of the same layers: of the other half batch, or of the same
+// one.
 
 #include <algorithm>
 #include <array>
@@ -9,49 +10,50 @@
 
 namespace roofcast {
 
-/// Seconds of one pass through the layers, by stage, without attention.
+/// Seconds of one pass through the layers by stage, without attention.
 struct StageSeconds {
   std::array<double, kStages> of{};
-  double dispatch_alone = 0, combine_alone = 0;  ///< seconds in which an exchange has all SMs
-  double sm_share = 0;                           ///< share of the SMs that an exchange keeps while it runs
+  double dispatch_alone = 0, combine_alone = 0;  ///< seconds if dispatch or combine may use all SMs
+  double sm_share = 0;                           ///< fraction of the SMs that dispatch and combine occupy
   double operator[](Stage stage) const { return of[static_cast<std::size_t>(stage)]; }
 };
 
-/// The layers with routed experts as a function of the seconds x that attention takes:
-///   fixed + sum of max(work + share x, exchange) over the slots
+/// Time of the layers with routed experts as a function of the seconds x of attention. `share` is the part of x in a
+/// slot:
+///   fixed + sum over slots of max(work + share x, exchange)
 struct OverlappedLayers {
   struct Slot {
     double work = 0, attention_share = 0, exchange = 0;
     double seconds(double attention) const { return std::max(work + attention_share * attention, exchange); }
   };
-  double fixed = 0, attention_share = 0;  ///< seconds and share of the attention outside of all slots
+  double fixed = 0, attention_share = 0;  ///< seconds outside of all slots, and the part of x outside of them
   std::array<Slot, 4> slots{};
-  double compute = 0, exchange = 0;  ///< seconds of all stages but attention and exchanges; of the exchanges
-  int batches = 1;                   ///< batches that the step was cut into
+  double compute = 0, exchange = 0;  ///< seconds of all stages except attention; seconds of dispatch and combine
+  int batches = 1;                   ///< micro-batches of the step
 
   double seconds(double attention) const;
-  /// The part of the exchange that nothing hides.
+  /// The part of dispatch and combine that is not hidden, in seconds.
   double exposed(double attention) const {
     return exchange > 0 ? std::max(0.0, seconds(attention) - compute - attention) / exchange : 0.0;
   }
-  /// The share `routed` of the attention is in layers with routed experts.
+  /// Only the fraction `routed` of the attention is in layers with routed experts; the rest is outside of the slots.
   void attend_also_outside(double routed);
-  /// Sum of max(before + seconds(x), floor) over n steps in which x grows from `attention` by `slope` a step.
+  /// Sum of max(before + seconds(x), floor) over n steps in which x starts at `attention` and grows by `slope`.
   double series(double before, double attention, double slope, double n, double floor) const;
 };
 
-/// SMs that send what comes back from the experts while others still run them, under single_batch; 0: all (SGLang,
+/// SMs that combine results while the others still run experts, under single_batch; 0: all (SGLang,
 /// single_batch_overlap.py, compute_overlap_args).
 double combining_sms(const Deployment& deployment);
 
-/// Batches into which all ranks cut a step; 0: nothing in it is overlapped.
-/// - two_batch (SGLang, two_batch_overlap.py): each rank that works has at least two prompts and nothing else, or two
+/// Number of micro-batches of a step; 0: no overlap.
+/// - two_batch (SGLang, two_batch_overlap.py): each active rank has at least two prompts and nothing else, or two
 /// decoding sequences and nothing else
-/// - dual_batch (vLLM, config/parallel.py): each rank has 32 decoding tokens, or 512 in all where one has prompts
-/// - single_batch (SGLang, single_batch_overlap.py): steps of decode alone
+/// - dual_batch (vLLM, config/parallel.py): each rank has 32 decoding tokens, or 512 in total where one has prompts
+/// - single_batch (SGLang, single_batch_overlap.py): steps that only decode
 int overlapped_batches(const StepBatch& batch, const Deployment& deployment);
 
-/// The schedule of such a step, from the seconds of one of its batches. Source: docs/equations-moe.md#overlap.
+/// The schedule of an overlapped step, from the seconds of one micro-batch. Source: docs/equations-moe.md#overlap.
 OverlappedLayers overlapped_layers(const StageSeconds& one, bool prompts, const Deployment& deployment);
 
 /// Sum of first + slope i over i in [0, n).

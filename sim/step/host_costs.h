@@ -3,28 +3,28 @@
 
 namespace roofcast {
 
-/// Time that the host and the front end take. Fitted per engine and range of versions, never per model.
+/// Host and front-end overheads. Fitted per engine and range of versions, never per model.
 struct HostCosts {
-  Seconds step_time{};       ///< scheduling and input preparation of a step that the GPU waits for
+  Seconds step_time{};       ///< scheduling and input preparation per step that the GPU waits for
   Seconds sequence_time{};   ///< the same, per running sequence
-  Seconds scheduler_time{};  ///< the host's own work for a step: beside the GPU's under async_scheduling, where it
-                             ///< shows only when it takes longer; before the GPU's otherwise
+  Seconds scheduler_time{};  ///< host work per step; overlaps the GPU under async_scheduling, so that it shows only
+                             ///< if it takes longer; before the GPU's work otherwise
   Seconds scheduler_sequence_time{};  ///< the same, per running sequence
-  Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
-  Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
-  Seconds eager_step_time{};    ///< launching a step without CUDA graphs, beside its kernels: the GPU works meanwhile
-  Seconds eager_prompt_time{};  ///< the same, per prompt: TensorRT-LLM 1.0 sets its sampling up in C++
-  Seconds launch_time{};        ///< launching one kernel of it; an eager step is never faster than its launches
-  Seconds request_time{};       ///< front end, per request, one after another: tokenization, queues between processes
-  Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back
-  Seconds token_time{};         ///< front end, per output token, one after another: detokenization and streaming
-  Seconds prompt_token_time{};  ///< front end, per prompt token, one after another
-  Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
-                         ///< each doubling of the ranks, which launch by themselves and wait for the last
-  Seconds graph_gap{};   ///< between two kernels of a graph that starts each when the one before has ended
-  Seconds rank_skew{};   ///< time that ranks wait for each other at a collective, beyond its benchmark
+  Seconds worker_time{};              ///< additional with several GPUs: the driver sends each step to workers
+  Seconds prefill_step_time{};        ///< additional for a step with a prefill chunk
+  Seconds eager_step_time{};          ///< launch of an eager step, without its kernels; overlaps the GPU
+  Seconds eager_prompt_time{};        ///< the same, per prompt: TensorRT-LLM 1.0 sets its sampling up in C++
+  Seconds launch_time{};              ///< launch of one kernel; an eager step is never faster than its launches
+  Seconds request_time{};             ///< front end, per request, serial: tokenization, queues between processes
+  Seconds request_latency{};          ///< fixed delay of the front end per request, in parallel
+  Seconds token_time{};               ///< front end, per output token, serial: detokenization and streaming
+  Seconds prompt_token_time{};        ///< front end, per prompt token, serial
+  Seconds piece_time{};  ///< per layer of a step that launches attention between two pieces of a graph, plus once per
+                         ///< doubling of the ranks, which launch independently and wait for the last
+  Seconds graph_gap{};   ///< between two kernels of a graph without dependent launch
+  Seconds rank_skew{};   ///< wait of ranks for each other per collective, beyond its benchmark
 
-  /// Multiplies all times of the host by `factor`, but not graph_gap and rank_skew.
+  /// Multiplies all host times by `factor`, but not graph_gap and rank_skew.
   void scale(double factor);
 };
 

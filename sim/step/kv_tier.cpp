@@ -14,7 +14,7 @@ std::vector<KvTier> parse_kv_tiers(ConfigReader& in) {
     t.name = tier.text("name");
     t.capacity = tier.bytes("capacity");
     if (t.capacity <= Bytes(0) || t.capacity > kMost)
-      tier.fail("capacity", "must be more than 0 and at most 1e6 TB a GPU");
+      tier.fail("capacity", "must be more than 0 and at most 1e6 TB per GPU");
     t.bandwidth = tier.bandwidth("bandwidth");
     t.latency = tier.time("latency", Seconds(0));
     if (t.latency < Seconds(0)) tier.fail("latency", "must be at least 0");

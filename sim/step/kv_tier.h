@@ -1,5 +1,5 @@
 #pragma once
-// Places beyond the GPU and its host's memory where prefix blocks are kept.
+// Cache tiers beyond GPU and host memory that store prefix blocks.
 
 #include <string>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace roofcast {
 
-/// A disk, or a pool on other machines (LMCache, Mooncake Store). It gets a copy of every prefix block that is
-/// computed, and drops the least recently used ones.
+/// A disk, or a memory pool on other machines (LMCache, Mooncake Store). It receives a copy of every computed prefix
+/// block, and evicts the least recently used ones.
 struct KvTier {
   std::string name;
-  Bytes capacity{};            ///< for one GPU's share of the caches
+  Bytes capacity{};            ///< per GPU
   BytesPerSecond bandwidth{};  ///< per GPU
-  Seconds latency{};           ///< of the look-up and first byte, per prompt
-  bool shared = false;         ///< one for all replicas; else each attention-DP rank has its own
+  Seconds latency{};           ///< of lookup and first byte, per prompt
+  bool shared = false;         ///< all replicas share it; false: one per attention-DP rank
 };
 
 /// `kv_tiers: [{name: nvme, capacity: 4 TB, bandwidth: 6 GB/s}, ...]` of an engine, nearest first.

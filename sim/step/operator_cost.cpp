@@ -22,7 +22,7 @@ double expert_launches(const MoeShape& shape, const Machine& m) {
   // Permutation, offsets, copy, two products, activation, gathering and combination, of Triton and DeepGEMM from
   // Python.
   if (expands_choices(shape, *m.gpu)) return 12.0;
-  // Behind DeepEP: product, activation with quantization, product; the normal mode's also copies, quantizes apart and
+  // Behind DeepEP: product, activation with quantization, product; normal mode also copies, quantizes separately and
   // sums (sglang/srt/layers/moe/moe_runner/deep_gemm.py).
   if (shape.layout == ExpertLayout::kMasked) return 4.0;
   if (shape.layout == ExpertLayout::kContiguous) return 10.0;
@@ -47,7 +47,7 @@ double state_prefill_launches(const StateMixer& mixer) {
   return mixer.by_channel() ? 12.0 : 72.0;
 }
 
-/// Shrink and expand are kernels of Triton; TensorRT-LLM's grouped products start from C++.
+/// Shrink and expand are Triton kernels; TensorRT-LLM's grouped GEMMs launch from C++.
 double adapter_launches(const Machine& m) { return from_cpp(m) ? 2.0 : 12.0; }
 
 /// Expanded, splits and concatenations of latent and rotary parts stand around the kernel.
@@ -70,7 +70,7 @@ Dtype weights_of(const Work& work) {
   return Dtype::kBf16;
 }
 
-/// Has AITER a kernel of its own for this? Products in 16 bit and in fp8 by tensor are hipBLASLt's either way.
+/// Whether AITER has its own kernel. GEMMs in 16 bit and in fp8 per tensor use hipBLASLt in any case.
 bool runs_by_aiter(const Work& work) {
   return std::visit(
       Overloaded{[](const GemmShape& w) { return w.weights == Dtype::kFp8Block; }, [](const MoeShape&) { return true; },
@@ -82,7 +82,7 @@ bool runs_by_aiter(const Work& work) {
       work);
 }
 
-/// Without AITER (VLLM_ROCM_USE_AITER, SGLANG_USE_AITER) Triton's kernels run in its place.
+/// Without AITER (VLLM_ROCM_USE_AITER, SGLANG_USE_AITER) Triton kernels run instead.
 double share_without_aiter(const Work& work, const Machine& m) {
   if (m.aiter || m.efficiency == nullptr || m.fidelity == Fidelity::kIdeal) return 1.0;
   return runs_by_aiter(work) ? m.efficiency->without_aiter : 1.0;

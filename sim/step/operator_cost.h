@@ -1,19 +1,19 @@
 #pragma once
-// The time of one operator on one machine: hands each kind of work to its kernel model.
+// The time of one operator on one machine: dispatches each kind of work to its kernel model.
 
 #include "hw/cost.h"
 #include "sim/model/operators.h"
 
 namespace roofcast {
 
-/// The cost of one call. Ranks of a collective within the GPU's fabric domain do not use the network.
+/// The cost of one call. Collectives within the GPU's fabric domain do not use the network.
 Cost cost_of(const Work& work, const Machine& machine);
 
-/// How one call is started.
+/// Launches of one call.
 struct Launches {
   double eager;     ///< launches that an eager step pays the host for
   double replayed;  ///< kernels in a CUDA graph
-  bool collective;  ///< the ranks wait for each other in it
+  bool collective;  ///< the ranks synchronize in it
 };
 Launches launches_of(const Work& work, const Machine& machine);
 

@@ -13,7 +13,7 @@
 namespace roofcast {
 namespace {
 
-/// The block that prices a decode: caches of 8 bits or fewer are those of fp8.
+/// The fit that prices a decode: caches of 8 bits or fewer use that of fp8.
 template <class Heads>
 Dtype cache(const Heads& heads) {
   return element_bits(heads.kv) <= 8 ? Dtype::kFp8 : Dtype::kBf16;
@@ -57,7 +57,7 @@ struct EvidenceOf {
   }
 };
 
-/// Whether the constants describe another kernel than the one that does the work.
+/// Whether the constants describe another kernel than the one that runs.
 struct RunsOtherKernel {
   const Efficiency& e;
   const GpuSpec& gpu;

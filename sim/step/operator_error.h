@@ -1,5 +1,5 @@
 #pragma once
-// What is known about the error of an operator's predicted time.
+// Errors of predicted operator times.
 
 #include "sim/model/operators.h"
 #include "sim/step/operator_family.h"
@@ -10,11 +10,11 @@ struct FitRecord;
 
 OperatorFamily family_of(const Work& work);
 
-/// The fit behind this operator; null where the GPU has none and priors are used.
+/// The fit behind this operator; null if the GPU has none and priors are used.
 const FitRecord* record_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu);
 
-/// Relative standard deviation: the fit's discrepancy on shapes left out, or on shapes of another kernel; 0.3 without a
-/// fit.
+/// Relative standard deviation of the predicted time: the residual of the fit on shapes left out, or on shapes of
+/// another kernel; 0.3 without a fit.
 double discrepancy_of(const Work& work, const Efficiency& efficiency, const GpuSpec& gpu,
                       const RooflineBackend* roofline = nullptr);
 

@@ -3,7 +3,7 @@
 
 namespace roofcast {
 
-/// Operators whose errors are alike.
+/// Operators with similar errors.
 enum class OperatorFamily { kGemm, kAttentionPrefill, kAttentionDecode, kExperts, kState, kElementwise, kCollective };
 inline constexpr std::size_t kOperatorFamilies = 7;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Sums of operator times, remembered by a whole number.
+// Sums of operator times, cached by an integer key.
 
 #include <array>
 #include <bit>
@@ -16,9 +16,9 @@ namespace roofcast {
 struct OperatorSum {
   double seconds = std::numeric_limits<double>::quiet_NaN();
   double flops = 0, bytes = 0;
-  double launches = 0;     ///< launches from the host, in an eager step
+  double launches = 0;     ///< host launches in an eager step
   double kernels = 0;      ///< kernels in a CUDA graph
-  double collectives = 0;  ///< calls in which ranks wait for each other
+  double collectives = 0;  ///< calls in which ranks synchronize
   bool known() const { return !std::isnan(seconds); }
   /// Adds `share` of the work of another part, and `starts` of its launches.
   void add(const OperatorSum& more, double share = 1.0, double starts = 1.0) {
@@ -41,7 +41,7 @@ PricedOperators price(std::vector<Operator> operators, const Machine& machine);
 OperatorSum sum_of(const PricedOperators& priced, const Machine& machine);
 OperatorSum between(const OperatorSum& a, const OperatorSum& b, double t);
 
-/// Sums by a whole number, each priced once. A number makes room for those around it, up to 4 KiB, not for all below.
+/// Caches sums by an integer key; each is priced once. Memory is allocated in pages of 4 KiB around the keys in use.
 template <class Sum = OperatorSum>
 class RememberedSums {
  public:

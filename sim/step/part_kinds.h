@@ -1,5 +1,5 @@
 #pragma once
-// The parts that a step is made of: what each depends on.
+// The parts of a step, and what each depends on.
 
 #include <cmath>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// All layers without their mixers, on the fullest rank. `group_tokens` are the tokens of all attention-DP ranks.
+/// All layers without their mixers, on the most loaded rank. `group_tokens` are the tokens of all attention-DP ranks.
 struct TokenPart {
   double tokens, group_tokens;
   bool prompts;  ///< some of them belong to prompts
@@ -19,19 +19,19 @@ struct HeadPart {
   double rows;
   bool operator==(const HeadPart&) const = default;
 };
-/// Adapters beside the products of the layers.
+/// Adapters of the layers' products.
 struct AdapterPart {
   double tokens, adapters;
-  /// One batch of a step that is cut; each may name all adapters.
+  /// One micro-batch of a split step; each may use all adapters.
   AdapterPart in_batches(double batches) const {
     return batches > 1 ? AdapterPart{std::ceil(tokens / batches), adapters} : *this;
   }
 };
-/// Pictures or sounds that an encoder processes.
+/// Images or audio that an encoder processes.
 struct EncoderPart {
   EncoderWork work;
 };
-/// Keys and values that a decoder's layers keep of an encoder's output.
+/// Writing the cross-attention keys and values of an encoder's output.
 struct EncodedPart {
   double tokens;
 };
@@ -40,10 +40,11 @@ struct DecodePart {
   double sequences;
   int query_len;
   double mean_context;
-  double least_seconds = 0;  ///< the shortest time that they can take beside prefill
+  double least_seconds = 0;  ///< the shortest time that they can take next to prefill
   double gap = 0;            ///< seconds between two kernels
 };
-/// Mixers of one prefill chunk. All chunks of a step run in one launch: each is priced as one of `chunks` equal chunks.
+/// Mixers of one prefill chunk. All chunks of a step share one launch, so each is priced as one of `chunks` equal
+/// chunks.
 struct PrefillPart {
   std::size_t chunks;
   double tokens, context_before;

@@ -1,5 +1,5 @@
 #pragma once
-// The encoder part of an encoder-decoder's step, and what the decoder sees of the prompts.
+// The encoder part of an encoder-decoder's step, and the prompts as the decoder sees them.
 
 #include <memory>
 #include <span>
@@ -9,15 +9,16 @@
 
 namespace roofcast {
 
-/// For any other model there is nothing to do. Not thread-safe.
+/// Does nothing for other models. Not thread-safe.
 class PromptEncoding {
  public:
-  /// `deployment` and `decoder`, its parts, must outlive it.
+  /// `deployment` and `decoder` (its parts) must outlive it.
   PromptEncoding(const Deployment& deployment, StepParts& decoder);
 
-  /// A step of the decoder: of each prompt the tokens that its answer begins with, which attend to those of the encoder
-  /// as to cached ones. A prompt is never cut. The result is valid until the next call. What a preempted answer had
-  /// before it is computed again counts as input of a text, for a chunk does not say how much that was.
+  /// The decoder's share of a step: per prompt, the tokens that start its answer. They cross-attend to the encoder's
+  /// output as to cached tokens. Prompts are never chunked. The result is valid until the next call. After a
+  /// preemption, output tokens that are recomputed count as encoder input, because a chunk does not state how many
+  /// there are.
   StepBatch of_decoder(const StepBatch& batch);
 
   /// Calls add(parts, part, share, starts) for each part: `share` of its time and `starts` of its launches.
@@ -47,7 +48,7 @@ class PromptEncoding {
   bool is_encoder(const StepParts& parts) const { return &parts == encoder_.get(); }
 
  private:
-  /// Tokens that the encoder returns.
+  /// Tokens of the encoder's output.
   double encoded(const PrefillChunk& prompt) const {
     return model_.encoded_tokens > 0 ? model_.encoded_tokens : prompt.tokens;
   }

@@ -8,7 +8,7 @@
 namespace roofcast {
 namespace {
 
-/// How a pipeline of pp stages cuts a batch: k micro-batches keep k stages busy.
+/// How a pipeline of pp stages splits a batch: k micro-batches keep k stages busy.
 int micro_batches(const Sharding& sharding, int parts) { return std::max(1, std::min(sharding.pp, parts)); }
 
 struct Chunks {
@@ -28,8 +28,8 @@ Chunks sum_of(std::span<const PrefillChunk> chunks) {
   return sum;
 }
 
-/// How a step with so many prompt tokens passes the stages: `own` of its time, and `front` of that of the chunk in
-/// front, for which stages wait that no other micro-batch fills.
+/// How a step with this many prompt tokens passes the stages: the fraction `own` of its time, plus the fraction `front`
+/// of the time of the previous chunk, for which stages wait if no other micro-batch fills them.
 struct Passage {
   double own = 0, front = 0;
 };
@@ -42,7 +42,7 @@ double micro_tokens(double tokens, const Chunks& chunks, const Sharding& shardin
   return tokens * share.own + chunks.front.tokens * share.front;
 }
 
-/// Prompt tokens of a rank where nobody says which rank has which prompt: a prompt stays on one rank.
+/// Prompt tokens of a rank if the assignment of prompts is unknown; a prompt stays on one rank.
 double even_tokens(const Chunks& all, const Sharding& sharding) {
   return std::max(sharding.attention_dp > 1 ? all.longest : 0.0, all.tokens / sharding.attention_dp);
 }
@@ -118,8 +118,8 @@ std::size_t fullest_cache(std::span<const RankLoad> ranks) {
   return static_cast<std::size_t>(std::max_element(ranks.begin(), ranks.end(), less) - ranks.begin());
 }
 
-/// Caches grow in proportion to their sequences: a rank with more of them catches up with the fullest one after
-///   steps = (context of the fullest - its own) / (query_len (its sequences - those of the fullest))
+/// Caches grow in proportion to their sequences. A rank with more sequences catches up with the one with the fullest
+/// cache after steps = (context of the fullest - its own) / (query_len (its sequences - those of the fullest)).
 std::int64_t steps_to_other_rank(std::span<const RankLoad> ranks, int query_len, std::int64_t limit) {
   if (ranks.empty()) return limit;
   const RankLoad& fullest = ranks[fullest_cache(ranks)];

@@ -1,11 +1,11 @@
 #pragma once
-// Caches without blocks.
+// Contiguous KV caches.
 
 #include "sim/step/deployment.h"
 
 namespace roofcast {
 
-/// Tokens of the one region of cache that a sequence has where `block_size` is 0: as long as the longest request.
+/// Tokens per sequence of a contiguous cache (`block_size` 0): those of the longest request.
 inline double region_tokens(const Deployment& d) {
   constexpr double kUnknownContext = 2048;
   if (d.engine.max_model_len > 0) return d.engine.max_model_len;

@@ -10,7 +10,7 @@
 namespace roofcast {
 namespace {
 
-/// Calls of one name are one line; its bound is that of the slowest.
+/// Calls with the same name share a line; its bound is that of the slowest.
 void add_operator(std::vector<OperatorTime>& lines, const Operator& op, const Cost& cost, double count,
                   const Deployment& d) {
   if (count <= 0) return;
@@ -28,7 +28,7 @@ void add_operator(std::vector<OperatorTime>& lines, const Operator& op, const Co
   line->cost.bytes += cost.bytes * count;
 }
 
-/// The bound under which most of the time is spent.
+/// The bound that takes most of the time.
 Bound slowest_bound(const std::vector<OperatorTime>& lines) {
   std::array<double, 5> seconds{};
   for (const OperatorTime& line : lines) seconds[static_cast<std::size_t>(line.cost.bound)] += line.cost.time.base();
@@ -43,7 +43,7 @@ void add_totals(StepBreakdown& out) {
   }
 }
 
-/// The factor that makes the operators of a part take as long as the part.
+/// The factor by which the operators of a part are scaled to sum to the time of the part.
 double slowdown(const PricedOperators&, const auto&, const Machine&) { return 1.0; }
 double slowdown(const PricedOperators& priced, const DecodePart& part, const Machine& machine) {
   if (part.least_seconds <= 0) return 1.0;

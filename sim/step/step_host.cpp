@@ -8,15 +8,15 @@
 namespace roofcast {
 namespace {
 
-/// The mask of allowed tokens of one sequence, by XGrammar on one core: under 40 us for JSON (arXiv:2411.15100, figure
-/// 9). vLLM fills those of a step one after another (vllm/v1/structured_output/__init__.py, grammar_bitmask), beside
-/// the GPU where scheduling is asynchronous.
+/// Time to compute the mask of allowed tokens of one sequence with XGrammar on one core: below 40 us for JSON
+/// (arXiv:2411.15100, figure 9). vLLM computes the masks of a step one after another
+/// (vllm/v1/structured_output/__init__.py, grammar_bitmask), overlapping the GPU with asynchronous scheduling.
 constexpr double kMaskSeconds = 40e-6;
 
-/// Largest step with prefill that is replayed. Graphs of plain_prefill leave out what SGLang's piecewise ones do
-/// (server_args.py, _handle_piecewise_cuda_graph, and the architectures listed in configs/model_config.py, 0.5.10):
-/// multimodal models, copies of the attention, and layers of linear attention or with an indexer; and latent attention,
-/// whose graphs end at 2048 tokens there and are off in later releases.
+/// The largest step with prefill that uses CUDA graphs. Graphs of plain_prefill exclude what SGLang's piecewise graphs
+/// do (server_args.py, _handle_piecewise_cuda_graph, and the architectures listed in configs/model_config.py, 0.5.10):
+/// multimodal models, attention-DP, linear attention, indexers; and latent attention, whose graphs end at 2048 tokens
+/// there and are off in later releases.
 int prefill_graph_tokens(const Deployment& d) {
   return d.engine.graphs.plain_prefill && !has_plain_prefill(d) ? 0 : d.engine.graphs.prefill_tokens;
 }
@@ -36,7 +36,7 @@ StepHost::StepHost(const Deployment& deployment)
       piece_seconds_(deployment.engine.host.piece_time.base() * deployment.model.layer_count() *
                      (1.0 + std::log2(static_cast<double>(deployment.sharding.tp))) / launching_pace()) {}
 
-/// Graphs are captured at 1, 2, 4 and multiples of 8 (or the engine's own sizes): a smaller size is padded up.
+/// Graphs are captured at 1, 2, 4 and multiples of 8 (or the engine's own sizes); other sizes are padded up.
 double StepHost::padded(double tokens, int largest) const {
   const GraphSettings& graphs = deployment_.engine.graphs;
   if (ideal_ || !graphs.enabled || tokens > largest) return tokens;
@@ -54,7 +54,7 @@ double StepHost::padded_tokens(const StepBatch& batch, const RankBatch& rank) co
                                 : padded(rank.tokens, prefill_graph_tokens_);
 }
 
-/// All ranks replay a graph, or none does: one whose step has none makes the others launch theirs, too. Source: vLLM,
+/// All ranks replay a graph, or none does: one rank without a graph makes the others run eagerly. Source: vLLM,
 /// v1/worker/dp_utils.py (_post_process_cudagraph_mode: the minimum over ranks); SGLang,
 /// managers/scheduler_dp_attn_mixin.py (can_cuda_graph of MLPSyncBatchInfo: the minimum); TensorRT-LLM,
 /// _torch/pyexecutor/model_engine.py (all ranks generate only, and as many sequences each).
@@ -71,7 +71,7 @@ double StepHost::scheduler_seconds(double sequences) const {
   return (host.scheduler_time + host.scheduler_sequence_time * sequences).base() / deployment_.gpu.node.host_speed;
 }
 
-/// A thread that both schedules and launches prepares eager prefill at the pace of its launches.
+/// If one thread schedules and launches, eager prefill is prepared while launching.
 double StepHost::host_seconds(double sequences, bool prefill, bool launching) const {
   if (ideal_) return 0.0;
   const HostCosts& host = deployment_.engine.host;
@@ -98,7 +98,7 @@ HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
   const double sequences = rank.decodes + rank.prompts;
   out.before = host_seconds(sequences, !batch.prefills.empty(), out.eager);
   const EngineSpec& engine = deployment_.engine;
-  // Decodes without drafts are what a speed-up is measured against: they do not wait.
+  // Plain decode, the baseline of a speed-up, does not wait.
   const bool plain = batch.query_len <= 1 && batch.prefills.empty();
   double& scheduling = (plain ? engine.async_scheduling : engine.plans_ahead()) ? out.meanwhile : out.before;
   if (deployment_.guided > 0 && !ideal_)

@@ -1,5 +1,5 @@
 #pragma once
-// The time that the host and CUDA graphs add to the kernels of a step.
+// The time that the host and CUDA graphs add to a step.
 
 #include <algorithm>
 
@@ -8,37 +8,38 @@
 
 namespace roofcast {
 
-/// Whether SGLang's plain graphs hold the prompts of this model: text, every head's own keys in all layers, one copy of
-/// the attention.
+/// Whether SGLang's plain prefill graphs support this model: text only, multi-head or grouped attention in all layers,
+/// one attention-DP rank.
 bool has_plain_prefill(const Deployment& deployment);
 
 /// The time that the host adds to one step, in seconds.
 struct HostTime {
-  bool eager = false;                         ///< launched kernel by kernel
+  bool eager = false;                         ///< launched without CUDA graphs
   double step_launch = 0, kernel_launch = 0;  ///< 0 under CUDA graphs
-  double pieces = 0;                          ///< launches of the pieces of a graph, of a replayed step
+  double pieces = 0;                          ///< launches of graph pieces in a replayed step
   double gap = 0;                             ///< between two kernels of a graph
   double before = 0;                          ///< while the GPU waits
-  double meanwhile = 0;                       ///< while the GPU works; no step is faster
+  double meanwhile = 0;                       ///< while the GPU works; a lower bound on the step
 
   double launching(double launches) const { return step_launch + kernel_launch * launches; }
   double least(double launches) const { return std::max(meanwhile, launching(launches)); }
   Seconds launched(double launches) const { return Seconds(eager ? before + launching(launches) : 0.0); }
 };
 
-/// `deployment` must outlive it.
+/// `deployment` must outlive this object.
 class StepHost {
  public:
   explicit StepHost(const Deployment& deployment);
 
   HostTime time(const StepBatch& batch, const RankBatch& rank) const;
-  /// Decode is captured by sequences (one that verifies drafts has query_len tokens of each), prefill by tokens.
+  /// Decode graphs are captured per number of sequences (query_len tokens each if drafts are verified), prefill per
+  /// token.
   double padded_tokens(const StepBatch& batch, const RankBatch& rank) const;
-  /// The time to launch so many kernels outside of any graph.
+  /// The time to launch `launches` kernels outside of any graph, in seconds.
   double eager_seconds(double launches) const {
     return ideal_ ? 0.0 : launches * deployment_.engine.host.launch_time.base() / launching_pace();
   }
-  /// Seconds by which ranks reach a collective after one another.
+  /// Seconds between the arrivals of the ranks at a collective.
   double rank_skew() const { return ideal_ ? 0.0 : deployment_.engine.host.rank_skew.base(); }
 
  private:

@@ -14,8 +14,8 @@ namespace roofcast {
 namespace {
 
 /// Attention of decoded tokens in one launch with prefill chunks, by FlashAttention-2 over a paged cache. Queries are
-/// split into tiles of 64 rows of one head (flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch), so that a
-/// single query fills a tile for each of its heads. Without prefill the heads of a group are the rows of one tile.
+/// split into tiles of 64 rows of one head (flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch), so a single
+/// query fills a whole tile per head. Without prefill the heads of a group are the rows of one tile.
 ///   flops = 2 ceil(q / 64) 64 batch heads visible (head_dim + value_dim), every layer
 /// The rate was measured in steps of 128 sequences with a chunk, on an RTX PRO 6000 under vLLM 0.19.
 Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, double decodes, double mean_context,
@@ -30,15 +30,15 @@ Seconds tile_time(const Deployment& d, const std::vector<TiledHeads>& layers, do
   return Flops(flops * rows * decodes) / (d.gpu.peak(Dtype::kBf16) * kShareOfPeak);
 }
 
-/// vLLM runs FlashAttention-2 on GPUs with Ampere's kernels; over 8-bit caches it runs FlashInfer, which decodes in a
-/// launch of its own.
+/// vLLM uses FlashAttention-2 on GPUs with Ampere's kernels; with 8-bit caches it uses FlashInfer, which decodes in a
+/// separate launch.
 bool runs_flash_attention_2(const Deployment& d) {
   return element_bits(d.precision.kv_cache) > 8 && d.engine.attention_kernel == "flash" &&
          d.kernel_rules().engine().flash_attention_2 &&
          (d.gpu.architecture == Architecture::kAmpere || d.efficiency->ampere_kernels);
 }
 
-/// Heads of one GPU whose decode beside prefill is priced by tile_time.
+/// Heads on one GPU whose decode in a step with prefill is priced by tile_time.
 std::vector<TiledHeads> tiled_heads(const Deployment& d) {
   if (d.fidelity == Fidelity::kIdeal || !runs_flash_attention_2(d)) return {};
   std::vector<TiledHeads> out;
@@ -50,11 +50,11 @@ std::vector<TiledHeads> tiled_heads(const Deployment& d) {
   return out;
 }
 
-/// LLM.int8() needs the number of a product's outlier columns before it can start the rest of the product
-/// (bitsandbytes, MatMul8bitLt.forward): the host waits for the GPU and then the GPU for the host, a product at a time.
+/// LLM.int8() needs the number of outlier columns before it can start the rest of a product (bitsandbytes,
+/// MatMul8bitLt.forward): host and GPU wait for each other once per product.
 bool waits_in_products(const Deployment& d) { return d.precision.outlier_fraction > 0; }
 
-/// Share of the attending layers that have routed experts.
+/// Fraction of the layers with attention that have routed experts.
 double routed_share(const ModelSpec& model) {
   double all = 0, routed = 0;
   for (const LayerKind& kind : model.layers) {
@@ -92,7 +92,7 @@ std::optional<AdapterPart> StepModel::State::adapter_part(const StepBatch& batch
   return AdapterPart{tokens, hit};
 }
 
-/// Steps that only decode make up most of a simulation and differ only in their contexts.
+/// Steps that only decode dominate a simulation and differ only in their contexts.
 bool StepModel::State::alike(const StepBatch& batch) const {
   return batch.prefills.empty() && batch.ranks.empty() && batch.query_len == 1 && batch.decodes > 0 && !adapters;
 }
@@ -177,7 +177,8 @@ OperatorSum StepModel::State::mixers_sum(const RankMixers& of, int query_len, do
   return sum;
 }
 
-/// Among ranks without prompts the one with the largest caches is the slowest; ranks with prompts are compared.
+/// Among ranks without prompts the one with the largest caches is the slowest; ranks with prompts are compared by
+/// price.
 RankMixers StepModel::State::slowest_mixers(const StepBatch& batch, const RankBatch& even, double gap) {
   const Sharding& sharding = deployment->sharding;
   if (batch.ranks.empty()) return even_mixers(batch, even, sharding);
@@ -222,7 +223,7 @@ double StepModel::State::decode_seconds(const StepBatch& batch, const StepTotal&
                   .query_len = query_len,
                   .mean_context = fixed.mixers.mean_context,
                   .gap = fixed.host.gap};
-  if (steps == 1 && !fixed.overlap) {  // the most common question
+  if (steps == 1 && !fixed.overlap) {  // the most common case
     const DecodePlace at = parts.place(part);
     add(at, 1.0, batches, 0.0);
     const double least = fixed.host.least(fixed.sum.launches + batches * at.low.launches);

@@ -1,5 +1,5 @@
 #pragma once
-// The time of one engine step from its batch. The only place where operator times are added up.
+// The time of one engine step from its batch. Only here are operator times summed.
 
 #include <cstdint>
 #include <memory>
@@ -15,15 +15,15 @@ namespace roofcast {
 
 struct Deployment;
 
-/// New tokens of one sequence in a step, after its cached tokens.
+/// New tokens of one sequence in a step, which follow its cached tokens.
 struct PrefillChunk {
   int tokens = 0;
   int context_before = 0;
-  bool last = true;  ///< it ends its prompt: its last row passes the head
-  int ahead = 0;     ///< tokens of the previous chunk, which a pipeline still processes
+  bool last = true;  ///< last chunk of its prompt: its last row passes the LM head
+  int ahead = 0;     ///< tokens of the previous chunk, which is still in the pipeline
 };
 
-/// One attention-DP rank's part of a step.
+/// The share of one attention-DP rank in a step.
 struct RankLoad {
   int decodes = 0;
   double decode_context = 0;  ///< tokens in the caches of its decoding sequences
@@ -36,11 +36,11 @@ struct StepBatch {
   double decode_context = 0;  ///< tokens in the caches of all decoding sequences
   int query_len = 1;
   std::span<const PrefillChunk> prefills{};
-  /// The same by rank, with the chunks in the order of the ranks; empty: ranks share the work evenly.
+  /// The same per rank, with the chunks ordered by rank; empty: ranks share the work evenly.
   std::span<const RankLoad> ranks{};
-  /// Different adapters on the rank with the most; negative: the expected number for its sequences.
+  /// Distinct adapters on the rank with the most; negative: the expected number for its sequences.
   double adapters = -1;
-  /// Input of the encoders before the step, on the rank with the most.
+  /// Encoder input before the step, on the rank with the most.
   std::span<const EncoderWork> encodes{};
 };
 
@@ -48,7 +48,7 @@ struct StepBatch {
 struct OperatorTime {
   std::string name;
   double count = 0;
-  Cost cost;  ///< all `count` calls together
+  Cost cost;  ///< total of `count` calls
   OperatorFamily family = OperatorFamily::kGemm;
   double discrepancy = 0;  ///< relative standard deviation of the predicted time
 };
@@ -56,7 +56,7 @@ struct OperatorTime {
 struct StepBreakdown {
   std::vector<OperatorTime> operators;
   Seconds gpu_time{};
-  Seconds host_time{};  ///< part of the step that the GPU does not hide
+  Seconds host_time{};  ///< host time that the GPU does not hide
   Seconds launched{};   ///< as in StepCost
   Seconds time{};
   Flops flops{};
@@ -72,9 +72,9 @@ struct StepCost {
   Seconds launched{};  ///< time from the step's start until the host has launched its last kernel; 0 under CUDA graphs
 };
 
-/// Prices the steps of one deployment and caches the prices. Not thread-safe: use one per thread. GEMMs and everything
-/// else that depends only on the number of tokens are cached by token count. Decode attention is piecewise linear in
-/// the mean context, with knots every 64 tokens up to 1024 and 16 per octave beyond.
+/// Prices the steps of one deployment and caches the prices. Not thread-safe: use one per thread. Everything that
+/// depends only on the number of tokens (such as GEMMs) is cached per token count. Decode attention is piecewise linear
+/// in the mean context, with knots every 64 tokens up to 1024 and 16 per octave beyond.
 class StepModel {
  public:
   explicit StepModel(std::shared_ptr<const Deployment> deployment);
@@ -86,15 +86,15 @@ class StepModel {
   StepCost cost(const StepBatch& batch);
   Seconds time(const StepBatch& batch) { return cost(batch).time; }
 
-  /// Total cost of `steps` decode steps that begin with `first`; caches grow by query_len tokens per sequence and step.
-  /// Equal to calling cost() for each step while the same rank stays the slowest.
+  /// Total cost of `steps` decode steps starting with `first`; caches grow by query_len tokens per sequence and step.
+  /// Equal to the sum of cost() of each step as long as the same rank stays the slowest.
   StepCost decode_run(const StepBatch& first, std::int64_t steps);
-  Seconds run_time(const StepBatch& first, std::int64_t steps);  ///< of decode_run()
-  /// Number of decode steps that start before `budget` has passed, at most `limit`: the largest n whose first n - 1
-  /// steps end before the budget.
+  Seconds run_time(const StepBatch& first, std::int64_t steps);  ///< time of decode_run()
+  /// Number of decode steps that start within `budget`, at most `limit`: the largest n whose first n - 1 steps end
+  /// before the budget.
   std::int64_t steps_within(const StepBatch& first, Seconds budget, std::int64_t limit);
 
-  /// The same step operator by operator.
+  /// The step operator by operator.
   StepBreakdown breakdown(const StepBatch& batch);
 
  private:

@@ -7,11 +7,11 @@
 namespace roofcast {
 namespace {
 
-/// GEMMs are priced exactly up to here (in block fp8 a product of 4,103 rows takes a twentieth more than one of 4,096),
-/// and linearly between multiples of 64 from here on, where a wave of tiles is a small part of the whole.
+/// GEMMs are priced exactly up to here (in block fp8 a product of 4,103 rows takes 5 % more than one of 4,096), and
+/// linearly between multiples of 64 beyond, where a wave of tiles is a small part of the whole.
 constexpr int kExactTokens = 16384;
 constexpr int kTokenKnot = 64;
-/// A step of more is priced every time: the memory of knots grows with the largest.
+/// Larger steps are not cached, because the memory of knots grows with the largest.
 constexpr double kRememberedTokens = 1 << 24;
 constexpr std::size_t kMostPrefills = 1U << 18;
 
@@ -74,7 +74,7 @@ StepParts::StepParts(const Deployment& deployment)
       combining_sms_(deployment.gpu.architecture == Architecture::kBlackwell ? combining_sms(deployment) : 0.0),
       spec_(deployment.adapters) {}
 
-/// Ranks that share the experts are priced by the fullest rank's tokens and the group's, both rounded up.
+/// Ranks that share the experts are priced by the tokens of the most loaded rank and of the group, both rounded up.
 std::vector<Operator> StepParts::operators(const TokenPart& part) const {
   if (context_.sharding.attention_dp <= 1) return token_operators(context_, part.tokens);
   const double mine = rounded(part.tokens);
@@ -88,7 +88,7 @@ std::vector<Operator> StepParts::operators(const AdapterPart& part) const {
   return adapter_operators(context_, *spec_, part.tokens, part.adapters);
 }
 
-/// The step's own tokens are cached before they attend.
+/// The tokens of the step itself are cached before they attend.
 std::vector<Operator> StepParts::operators(const DecodePart& part) const {
   const double context = std::max<double>(part.mean_context, part.query_len);
   return decode_mixing(context_, {.batch = part.sequences,
@@ -103,7 +103,7 @@ std::vector<Operator> StepParts::operators(const PrefillPart& part) const {
       {.batch = static_cast<double>(part.chunks), .query_len = part.tokens, .context_before = part.context_before});
 }
 
-/// Without attention-DP the tokens are all that counts.
+/// Without attention-DP the price depends only on the number of tokens.
 const PricedOperators& StepParts::priced(const TokenPart& part) {
   const bool alone = context_.sharding.attention_dp <= 1;
   return latest(tokens_priced_, alone ? TokenPart{part.tokens, part.tokens, false} : part);
@@ -132,7 +132,7 @@ OperatorSum StepParts::sum(const TokenPart& part) {
   return slot->second;
 }
 
-/// Few SMs bring what comes back over links more slowly (Blackwell); to a network they only hand it over (Hopper).
+/// With few SMs, combine is slower over NVLink (Blackwell); over a network they only hand the data over (Hopper).
 const StagedSum& StepParts::staged(const TokenPart& part) {
   const double mine = rounded(part.tokens);
   auto [slot, fresh] = staged_.try_emplace({mine, std::max(mine, rounded(part.group_tokens)), part.prompts});

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of a step: the operators of each, and their sums, which are remembered.
+// The parts of a step: their operators, and cached sums of these.
 
 #include <algorithm>
 #include <optional>
@@ -18,21 +18,21 @@
 
 namespace roofcast {
 
-/// The sums of a TokenPart by stage.
+/// Sums of a TokenPart by stage.
 struct StagedSum {
   StageSeconds seconds;
-  OperatorSum outside{.seconds = 0}, routed{.seconds = 0};  ///< of layers without and with routed experts
+  OperatorSum outside{.seconds = 0}, routed{.seconds = 0};  ///< layers without and with routed experts
 };
 
-/// A place between two knots of a DecodePart's curve. The knots stay where they are until the next one is priced.
+/// A position between two knots of a DecodePart's curve. The pointers stay valid until the next knot is priced.
 struct DecodePlace {
   DecodeSegment segment;
   const DecodeKnot& low;
   const DecodeKnot& high;
-  double t;  ///< share of the way from low to high
+  double t;  ///< position between low (0) and high (1)
 
   double between(double DecodeKnot::*what) const { return low.*what + t * (high.*what - low.*what); }
-  /// Seconds of the mixers, with the gaps between their kernels.
+  /// Seconds of the mixers, including the gaps between their kernels.
   double seconds(const DecodePart& part) const {
     return std::max(between(&DecodeKnot::seconds), part.least_seconds) + part.gap * low.launches;
   }
@@ -43,7 +43,7 @@ class StepParts {
  public:
   explicit StepParts(const Deployment& deployment);
 
-  /// The operators of a part. The last ones of each kind are kept: successive steps often have the same parts.
+  /// The operators of a part. The last part of each kind is cached, because successive steps often have the same parts.
   const PricedOperators& priced(const TokenPart& part);
   const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
   const PricedOperators& priced(const PrefillPart& part) { return latest(prefill_priced_, part); }
@@ -53,9 +53,9 @@ class StepParts {
   PricedOperators priced(const DecodePart& part) const { return price(operators(part), machine_); }
 
   OperatorSum sum(const TokenPart& part);
-  /// The cost of an operator that runs beside others: few SMs bring back the results of the experts.
+  /// The cost of an operator that overlaps others: only a few SMs combine the experts' results.
   Cost beside(const Operator& op, const Cost& alone) const;
-  /// The same, by stage.
+  /// The same by stage.
   const StagedSum& staged(const TokenPart& part);
   OperatorSum sum(const HeadPart& part);
   OperatorSum sum(const AdapterPart& part);
@@ -120,11 +120,11 @@ class StepParts {
   Latest<HeadPart> head_priced_;
   Latest<PrefillPart> prefill_priced_;
   RememberedSums<> tokens_exact_, tokens_knots_, head_;
-  double skew_;           ///< seconds by which ranks reach a collective after one another
-  double combining_sms_;  ///< SMs that bring back results while experts still run; 0: as many as there are
+  double skew_;           ///< seconds between the arrivals of ranks at a collective
+  double combining_sms_;  ///< SMs that combine results while experts still run; 0: all
   std::optional<AdapterSpec> spec_;
-  std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< by batch and query length
-  std::vector<DecodeCurve*> plain_curves_;  ///< by batch, one query token: the common case without hashing
+  std::unordered_map<std::uint64_t, DecodeCurve> curves_;  ///< per batch and query length
+  std::vector<DecodeCurve*> plain_curves_;  ///< per batch with one query token: the common case, without hashing
   std::unordered_map<PrefillPart, OperatorSum, PrefillHash> prefills_;
   std::unordered_map<GroupKey, OperatorSum, boost::hash<GroupKey>> groups_;
   std::unordered_map<std::pair<double, double>, OperatorSum, boost::hash<std::pair<double, double>>> adapters_;

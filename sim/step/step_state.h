@@ -1,5 +1,5 @@
 #pragma once
-// The state of a StepModel, and the parts of a step.
+// The state of a StepModel, and the total of a step.
 
 #include <memory>
 #include <optional>
@@ -18,14 +18,14 @@ struct StepTotal {
   HostTime host;
   RankBatch rank;
   RankMixers mixers;
-  std::optional<OverlappedLayers> overlap;  ///< the layers with routed experts, which `sum` leaves out until ...
-  double attention = 0;                     ///< ... the seconds of attention are known
-  double encoding = 0;                      ///< seconds before the language model begins
+  std::optional<OverlappedLayers> overlap;  ///< layers with routed experts; `sum` excludes them until ...
+  double attention = 0;                     ///< ... the attention time is known, s
+  double encoding = 0;                      ///< encoder time before the language model, s
   bool known() const { return sum.known(); }
   Seconds time() const { return Seconds(std::max(sum.seconds, host.least(sum.launches)) + host.before + encoding); }
 };
 
-/// Attention heads of one GPU in `layers` layers; `width` is that of a key and a value.
+/// Attention heads of one GPU in `layers` layers; `width` is that of a key plus a value.
 struct TiledHeads {
   double layers, heads, width, window;
 };
@@ -34,15 +34,15 @@ struct StepModel::State {
   explicit State(std::shared_ptr<const Deployment> deployment);
 
   StepTotal total(const StepBatch& batch);
-  /// All that does not depend on contexts. It is kept until another batch is asked for.
+  /// Everything that does not depend on the context. Cached until another batch is passed.
   const StepTotal& without_mixers(const StepBatch& batch);
-  bool alike(const StepBatch& batch) const;  ///< a step whose without_mixers() is known by its batch alone
-  /// `steps` decode steps that begin with `first`, whose without_mixers() is `fixed`.
+  bool alike(const StepBatch& batch) const;  ///< without_mixers() depends only on the batch size
+  /// Cost of `steps` decode steps that start with `first`, whose without_mixers() is `fixed`.
   StepCost decode_run(const StepBatch& first, const StepTotal& fixed, std::int64_t steps);
   template <class Add>
   double decode_seconds(const StepBatch& first, const StepTotal& fixed, double steps, const Add& add);
 
-  /// Calls add(part, share, starts) for each part that depends on contexts: `share` of its time and `starts` of its
+  /// Calls add(part, share, starts) for each part that depends on the context: `share` of its time and `starts` of its
   /// launches belong to the step.
   template <class Add>
   void for_each_mixer_part(const RankMixers& of, int query_len, double gap, const Add& add) const {
@@ -51,7 +51,7 @@ struct StepModel::State {
       add(DecodePart{std::ceil(of.decodes / of.batches), query_len, of.mean_context, least, gap}, of.batches,
           of.batches);
     }
-    // Chunks start together.
+    // All chunks share one launch.
     const std::size_t chunks = of.prefills.size();
     for (const PrefillChunk& chunk : of.prefills) {
       add(PrefillPart{chunks, static_cast<double>(chunk.tokens), static_cast<double>(chunk.context_before)},
@@ -66,7 +66,7 @@ struct StepModel::State {
   std::optional<AdapterPart> adapter_part(const StepBatch& batch, double tokens, const RankBatch& rank) const;
 
   void add_encoders(const StepBatch& batch, StepTotal& total);
-  /// Kernel by kernel, before the language model.
+  /// Adds eager kernels that run before the language model.
   void add_before(const OperatorSum& sum, StepTotal& total) const;
 
   std::shared_ptr<const Deployment> deployment;
@@ -74,10 +74,10 @@ struct StepModel::State {
   StepHost host;
   StepParts parts;
   PromptEncoding encoding;
-  std::vector<TiledHeads> tiles;  ///< empty: decode beside prefill takes no longer than alone
-  double routed_share;            ///< share of the layers with attention that have routed experts
+  std::vector<TiledHeads> tiles;  ///< empty: decode next to prefill takes no longer than alone
+  double routed_share;            ///< fraction of the layers with attention that have routed experts
 
-  /// Tokens of one batch of a step that is cut.
+  /// Tokens of one micro-batch of a split step.
   TokenPart piece(const TokenPart& whole, double batches) const {
     return {std::ceil(whole.tokens / batches), std::ceil(whole.group_tokens / batches), whole.prompts};
   }

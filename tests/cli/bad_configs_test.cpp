@@ -1,4 +1,4 @@
-// Every file of tests/bad_configs says on its first lines what it must be answered:
+// The first lines of every file in tests/bad_configs state the expected error:
 //   # expect: PART OF THE MESSAGE          (after path:line:column:)
 //   # run: simulate @                      (@ is the file; `simulate @` when absent)
 //   # status: 2                            (2 when absent)
@@ -33,7 +33,7 @@ std::map<std::string, std::string> directives(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("bad input is answered with one line that says what, where and the nearest name") {
+TEST_CASE("bad input gets a one-line error with the problem, its location and the nearest name") {
   int seen = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(ROOFCAST_SOURCE_DIR) / "tests/bad_configs")) {
     const std::string name = entry.path().filename().string();

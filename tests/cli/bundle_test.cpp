@@ -46,7 +46,7 @@ class Bundle {
 
 }  // namespace
 
-TEST_CASE("bundle: it runs without anything of the machine, and keeps what it has at an interruption") {
+TEST_CASE("bundle: runs without anything installed, and keeps its results when interrupted") {
   const Bundle bundle;
   const auto cut = bundle.run("--backend cpu --budget 60s", "timeout -s INT 1.5");
   CHECK(cut.status != 0);

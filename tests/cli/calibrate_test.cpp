@@ -31,7 +31,7 @@ std::string quoted(const std::string& path) { return "'" + path + "'"; }
 
 }  // namespace
 
-TEST_CASE("calibrate measure on the CPU writes one JSON line a point, and resumes behind a torn line") {
+TEST_CASE("calibrate measure on the CPU writes one JSON line per point, and resumes after a partial line") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/m.jsonl";
   const std::string command =
@@ -65,7 +65,7 @@ TEST_CASE("calibrate measure on the CPU writes one JSON line a point, and resume
   CHECK(other.out.find(path + ":1: measured on 'CPU, one core'") == 0);
 }
 
-TEST_CASE("calibrate measure keeps what it has when it is interrupted") {
+TEST_CASE("calibrate measure keeps its results when interrupted") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/m.jsonl";
   const std::string command = "timeout -s INT 0.6 '" ROOFCAST_PROGRAM

@@ -41,7 +41,7 @@ TEST_CASE("collect_engines: its lines set the constants of the engine whose kern
   CHECK(fitted.out.find("this machine gives") == std::string::npos);  // an engine's kernels tell nothing of the machine
 }
 
-TEST_CASE("collect_engines: without the engine it says so in one line") {
+TEST_CASE("collect_engines: a missing engine is a one-line error") {
   if (run_shell("command -v python3 && ! python3 -c 'import vllm'").status != 0) return;
   const auto refused =
       run_shell("PYTHONDONTWRITEBYTECODE=1 python3 calibrate/collect_engines.py --out unused.jsonl", Stream::kErr);

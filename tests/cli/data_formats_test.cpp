@@ -27,7 +27,7 @@ const std::string kSmall = "estimate --model llama-3.1-8b --gpu h100-sxm ";
 
 }  // namespace
 
-TEST_CASE("schemas: docs/schemas holds what the program writes") {
+TEST_CASE("schemas: docs/schemas contains what the program writes") {
   for (const std::string kind : {"estimate", "simulation", "sweep", "plan", "ladder", "comparison", "validation",
                                  "calibration", "services_plan", "lecture", "import", "catalog", "catalog_entry"}) {
     CAPTURE(kind);

@@ -47,7 +47,7 @@ void check_serves_until(int signal, const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-TEST_CASE("the explorer says where it is, and a signal ends it well") {
+TEST_CASE("the explorer prints its address, and a signal ends it cleanly") {
   for (const int signal : {SIGINT, SIGTERM}) check_serves_until(signal, {"explore", "--port", "0"});
 }
 

@@ -1,4 +1,4 @@
-// What the program says of itself: --help, man pages, completions of shells, tables for a terminal.
+// --help, man pages, shell completions, tables for a terminal.
 
 #include <algorithm>
 #include <filesystem>
@@ -135,7 +135,7 @@ TEST_CASE("the changelog opens with the version of the public header, or with th
   }
 }
 
-TEST_CASE("too many words are told with the usage") {
+TEST_CASE("too many arguments are an error with the usage") {
   const auto result = run_roofcast("gpus h100-sxm b200-sxm", Stream::kErr);
   CHECK(result.status == 2);
   CHECK(result.out.starts_with("too many words; usage: roofcast gpus [NAME|FILE]"));
@@ -155,7 +155,7 @@ TEST_CASE("tables stay within the columns of the terminal") {
   }
 }
 
-TEST_CASE("models are listed with their sizes, and only those that are asked for") {
+TEST_CASE("models are listed with their sizes, and only those that match") {
   const std::string table = run_roofcast("models --filter llama-3.1").out;
   CHECK(std::count(table.begin(), table.end(), '\n') == 4);  // the heading, 8b, 70b, 405b
   CHECK(table.find("70.6 B") != std::string::npos);          // 70,553,706,496 parameters

@@ -1,4 +1,4 @@
-// What becomes of results that cannot be written.
+// Results that cannot be written.
 
 #include <set>
 #include <string>
@@ -26,7 +26,7 @@ TEST_CASE("a result that cannot be written is an error, not an empty success") {
   }
 }
 
-TEST_CASE("a folder that is missing is told before the work, not after it") {
+TEST_CASE("a missing folder is reported before the work, not after it") {
   for (const std::string flag : {"--out", "--perfetto", "--openmetrics"}) {
     CAPTURE(flag);
     // The scenario does not exist either: the folder is told first.
@@ -36,7 +36,7 @@ TEST_CASE("a folder that is missing is told before the work, not after it") {
   }
 }
 
-TEST_CASE("a result does not replace another one, or what it is made of") {
+TEST_CASE("a result replaces neither another result nor its input") {
   const auto says = [](const std::string& before, const std::string& command) {
     const auto result = run_shell("d=$(mktemp -d) && cd $d && cp '" ROOFCAST_SOURCE_DIR
                                   "/configs/scenarios/chat-70b-4xh100.yaml' s.yaml && ln -s s.yaml link && " +
@@ -101,7 +101,7 @@ TEST_CASE("a file that may not grow further is an error, not a death") {
   CHECK(result.out.find("--requests-out: cannot write") != std::string::npos);
 }
 
-TEST_CASE("a result that cannot be written leaves the one before as it was, and nothing beside it") {
+TEST_CASE("a result that cannot be written leaves the previous file unchanged, and no other files") {
   // 4 blocks of 1,024 bytes are less than a table of 99 points.
   const auto result = run_shell(
       "d=$(mktemp -d) && echo before > $d/keep && printf 'scenario: {model: llama-3.1-8b, gpu: h100-sxm}\n"
@@ -110,7 +110,7 @@ TEST_CASE("a result that cannot be written leaves the one before as it was, and 
   CHECK(result.out == "2\nbefore\nkeep\ns.yaml\n");
 }
 
-TEST_CASE("Ctrl-C during a run leaves the file before as it was, and nothing beside it") {
+TEST_CASE("Ctrl-C during a run leaves the previous file unchanged, and no other files") {
   const auto result = run_shell(
       "d=$(mktemp -d) && echo before > $d/keep; timeout -s INT 0.3 '" ROOFCAST_PROGRAM
       "' simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=20000000 --requests-out $d/keep; "
@@ -133,7 +133,7 @@ TEST_CASE("messages that cannot be written are no crash") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need terabytes of addresses
-TEST_CASE("too little memory or too few threads are said, whatever the limit") {
+TEST_CASE("too little memory or too few threads are reported, whatever the limit") {
   for (const char* command : {"sweep $d/s.yaml --store :memory:", "explore --port 0"}) {
     const auto result = run_shell(
         "d=$(mktemp -d) && printf 'scenario: {model: llama-3.1-8b, gpu: h100-sxm}\ngrid: {batch: [1, 2, 3, 4]}\n' > "
@@ -156,7 +156,7 @@ TEST_CASE("a closed stdout does not send the result into another file") {
   CHECK(result.out.find("throughput") == std::string::npos);
 }
 
-TEST_CASE("validate takes what it wrote, and replaces its predictions") {
+TEST_CASE("validate reads its own output, and replaces its predictions") {
   const auto result = run_shell(
       "a=$(mktemp) b=$(mktemp); echo 'model,gpu,engine,isl,osl,concurrency,tp\nqwen3-8b,h100-sxm,vllm,500,20,4,1' > "
       "\"$a\"; '" ROOFCAST_PROGRAM "' validate serving --data \"$a\" --out \"$b\" >&2; '" ROOFCAST_PROGRAM
@@ -164,7 +164,7 @@ TEST_CASE("validate takes what it wrote, and replaces its predictions") {
   CHECK(result.out == "model,gpu,engine,isl,osl,concurrency,tp,predicted_ttft_ms,predicted_tpot_ms,note\n");
 }
 
-TEST_CASE("specs that are nowhere are told by their folder") {
+TEST_CASE("missing specs are reported with their folder") {
   const auto result =
       run_shell("ROOFCAST_CONFIGS=no-such-folder '" ROOFCAST_PROGRAM "' estimate --model llama-3.1-8b --gpu h100-sxm",
                 Stream::kErr);
@@ -176,7 +176,7 @@ TEST_CASE("specs that are nowhere are told by their folder") {
   CHECK(list.out == "no models" + tail);
 }
 
-TEST_CASE("gpus new: a slip of a unit is said, and a generation's constants are those of its nearest part") {
+TEST_CASE("gpus new: a wrong unit is reported, and constants are those of the nearest GPU of the generation") {
   const auto made = [](const std::string& changes, Stream stream) {
     return run_roofcast(
                "gpus new mine --sms 256 --memory '288 GB' --l2 '256 MiB' --shared-memory '160 KiB' --pcie '64 GB/s' "

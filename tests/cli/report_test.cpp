@@ -1,4 +1,4 @@
-// The page of a result says what the terminal said.
+// The page of a result shows what the terminal shows.
 
 #include <doctest/doctest.h>
 
@@ -66,7 +66,7 @@ std::vector<std::string> missing_on_page(const std::string& command, const std::
 
 }  // namespace
 
-TEST_CASE("every shipped plan runs, and its page says what the terminal says") {
+TEST_CASE("every shipped plan runs, and its page shows what the terminal shows") {
   for (const char* name : {"qwen3-32b-h200", "qwen3-32b-h200-10ms", "chat-70b", "offline-70b-2xh100",
                            "diurnal-chat-70b --set 'search.gpus=[h200-sxm]' --set 'search.tp=[1]' --set "
                            "workload.duration=2h"}) {
@@ -90,7 +90,7 @@ TEST_CASE("a plan without an answer says so on its page") {
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 1);
 }
 
-TEST_CASE("what is left out of a ranking is in the verdict, on the terminal as on the page") {
+TEST_CASE("candidates left out of a ranking are in the verdict, on the terminal and on the page") {
   const std::string command =
       "plan chat-70b --set 'search.gpus=[h100-sxm, mi355x]' --set 'search.tp=[4]' --set search.max_gpus=4 --set "
       "search.confidence=0 --set workload.requests=100 --set price=on_demand";
@@ -103,7 +103,7 @@ TEST_CASE("what is left out of a ranking is in the verdict, on the terminal as o
   CHECK(missing_on_page(command, run_roofcast(command + " --wide").out) == std::vector<std::string>{});
 }
 
-TEST_CASE("every shipped sweep runs, and its page says what the terminal says") {
+TEST_CASE("every shipped sweep runs, and its page shows what the terminal shows") {
   for (const char* name : {"llama-2-13b-batch", "kv-cache", "roofline", "gpu-cost", "chat-rate", "speculation"}) {
     INFO(name);
     const std::string command = std::string("sweep ") + name + " --store :memory:";
@@ -116,7 +116,7 @@ TEST_CASE("every shipped sweep runs, and its page says what the terminal says") 
   }
 }
 
-TEST_CASE("every shipped scenario runs, and its page says what the terminal says") {
+TEST_CASE("every shipped scenario runs, and its page shows what the terminal shows") {
   for (const char* name : {"chat-70b-4xh100", "claim-24x-over-hf", "claim-4x-by-paging", "claim-85-percent-cheaper",
                            "claim-continuous-batching", "claim-cuda-graphs", "claim-prefix-caching",
                            "claim-thousand-users", "claim-trtllm-13-percent", "diffusion-llada-8b",
@@ -139,7 +139,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the CSV of an estimate, a simulation and a plan is known for what it is") {
+TEST_CASE("the CSV of an estimate, a simulation and a plan is recognised") {
   const TemporaryFolder folder;
   const auto page_of = [&](const std::string& command) {
     const std::string csv = folder.path() + "/r.csv", page = folder.path() + "/r.html";

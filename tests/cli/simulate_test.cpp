@@ -1,4 +1,4 @@
-// What the flags of `simulate` say about a trace.
+// Flags of `simulate` for traces.
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -113,7 +113,7 @@ TEST_CASE("a run is written as a load generator's, and compared with itself") {
         "--bench-format: needs --bench-out FILE\n");
 }
 
-TEST_CASE("a front end that is busy taking in prompts is said to bind") {
+TEST_CASE("a front end that is busy receiving prompts is reported as the bottleneck") {
   const auto result = run_roofcast(
       "simulate configs/scenarios/samples-8b.yaml --set workload='{arrivals: {process: all_at_once}, requests: 50, "
       "prompt_tokens: 2000, output_tokens: 1}' --set engine.host.request_time='280 ms' --set "
@@ -141,7 +141,7 @@ TEST_CASE("estimate: images have a usual size, quotes around false a note, and a
   CHECK(leaves("128"));
 }
 
-TEST_CASE("estimate: says where decode steps have outgrown the CUDA graphs, which alone puts a GB200 behind a B200") {
+TEST_CASE("estimate: warns where decode steps exceed the CUDA graphs, which makes a GB200 slower than a B200") {
   const auto step = [](const std::string& gpu, const std::string& rest) {
     return run_roofcast(
         "estimate --model deepseek-r1 --engine trtllm-1.3 --ep 8 --attention-dp 8 --weights nvfp4 "
@@ -173,7 +173,7 @@ TEST_CASE("simulate: the front end's time is a part of each queue and TTFT") {
   CHECK(run_roofcast(run).out.find("front end               ") != std::string::npos);
 }
 
-TEST_CASE("simulate: where nothing completed there is no latency and no price of a token") {
+TEST_CASE("simulate: without completed requests there is no latency and no token price") {
   const char* set =
       " --set 'engine={name: vllm, max_model_len: 50}' --set workload.prompt_tokens=100 --set "
       "workload.output_tokens=10 "

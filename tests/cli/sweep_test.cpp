@@ -209,7 +209,7 @@ TEST_CASE("a launcher's rank is a shard with a store of its own") {
           .out.find("5 points: 0 run") == 0);
 }
 
-TEST_CASE("a sweep that runs out of space says so, keeps what was finished and continues from there") {
+TEST_CASE("a sweep that runs out of space reports it, keeps its points and continues from there") {
   const TemporaryFolder folder;
   const std::string sweep =
       folder.write("s.yaml",
@@ -228,7 +228,7 @@ TEST_CASE("a sweep that runs out of space says so, keeps what was finished and c
         run_roofcast("sweep '" + sweep + "' --store :memory: --format csv").out);
 }
 
-TEST_CASE("a second sweep on the same store is told so and changes nothing") {
+TEST_CASE("a second sweep on the same store is an error and changes nothing") {
   const TemporaryFolder folder;
   const std::string slow = folder.write(
       "slow.yaml",

@@ -31,7 +31,7 @@ std::vector<std::string> cells(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("validate serving: what it writes as a row's scenario, simulate says the same of") {
+TEST_CASE("validate serving: simulate gives the same result for a row's emitted scenario") {
   const TemporaryFolder folder;
   const std::string table =
       folder.write("runs.csv",

@@ -1,7 +1,7 @@
-"""Makes the site of the pages and follows every link in it; searches it in node and, where there is one, in Chromium.
+"""Builds the site of the docs and follows every link in it; tries its search in node and, if available, in Chromium.
 
 usage: site_test.py ROOT
-Ends with 77 where docs/make-site lacks what it needs.
+Exits with 77 if docs/make-site lacks a dependency.
 """
 
 import html.parser
@@ -16,7 +16,7 @@ import urllib.parse
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 
-# What is typed, and the section that must come first.
+# Search words, and the section that must come first.
 QUERIES = {
     "kv_offload": "docs/serving.html#row-kv_offload-kv_tiers",
     "max_num_seqs": "docs/serving.html#row-max_num_seqs",
@@ -85,7 +85,7 @@ def wrong_answers(site):
 
 
 def in_browser(chromium, site, folder):
-    """Opened from the disk, with the words in the address."""
+    """Opened from disk, with the search words in the address."""
     done = subprocess.run([chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                            f"--user-data-dir={folder}/profile", "--dump-dom",
                            f"file://{site}/docs/guides/tutorial.html?q=kv_offload"],

@@ -49,7 +49,7 @@ const char* const kSetupEndpoints[] = {"estimate",   "timeline",    "roofline", 
 
 }  // namespace
 
-TEST_CASE("an estimate is what the command line prints, byte for byte") {
+TEST_CASE("an estimate equals the command line's output, byte for byte") {
   for (
       const char* body :
       {kSmall,
@@ -74,7 +74,7 @@ TEST_CASE("an estimate is what the command line prints, byte for byte") {
   }
 }
 
-TEST_CASE("an address asks the same as a body") {
+TEST_CASE("a URL query gives the same answer as a body") {
   const ApiAnswer a =
       get("estimate", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"batch", "16"}, {"output_tokens", "64"}});
   CHECK(a.body == post("estimate", kSmall).body);
@@ -96,7 +96,7 @@ TEST_CASE("every endpoint answers every kind of model, and what does not fit") {
   }
 }
 
-TEST_CASE("what an encoder reads is priced where it can be, and refused in words elsewhere") {
+TEST_CASE("encoder-only models are priced where possible, and refused with a reason elsewhere") {
   const std::string body =
       R"({"model": "bart-large-cnn", "gpu": "h100-sxm", "prompt_tokens": 400, "output_tokens": 40})";
   for (const char* endpoint :
@@ -129,7 +129,7 @@ TEST_CASE("the catalogs list what ships") {
   for (const Json& entry : index["endpoints"]) CHECK(entry["path"].get<std::string>().starts_with("/api/v1/"));
 }
 
-TEST_CASE("an estimate asked as a document is the same, and says what it answers") {
+TEST_CASE("an estimate of a document is the same, and contains its question") {
   const Json flat = json_of(post("estimate", kSmall));
   const Json& question = flat["question"];
   CHECK(question["batch"] == 16);
@@ -160,7 +160,7 @@ TEST_CASE("sizes of one's own: layers, heads, width, memory of a GPU") {
         "roofcast estimate --gpu h100-sxm --set 'model={name: llama-3.1-8b, num_hidden_layers: 2}'");
 }
 
-TEST_CASE("a map of limits says of every cell what an estimate of it would") {
+TEST_CASE("every cell of a map of limits equals an estimate") {
   const Json map = json_of(get("limits", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"max_tpot_ms", "12"}}));
   CHECK(map["cells"].size() == map["batches"].size() * map["contexts"].size());
   for (const Json& cell : map["cells"]) {
@@ -193,7 +193,7 @@ TEST_CASE("memory in blocks: what is reserved fits by division, blocks waste les
   CHECK(json_of(get("paging", {{"model", "mamba-2.8b"}, {"gpu", "h100-sxm"}}))["reason"].is_string());
 }
 
-TEST_CASE("a prompt whose beginning is cached: less work with every block, never none") {
+TEST_CASE("a prompt with a cached prefix: less work with every block, never none") {
   const Json p = json_of(get("prefix", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"prompt_tokens", "1024"}}));
   CHECK(p["points"][0]["prefill_ms"] == p["prefill_ms"]);
   double last = 1e300;
@@ -288,7 +288,7 @@ TEST_CASE("a throughput curve goes through the estimate, and its knee has the mo
   CHECK(curve["knee_batch"] == knee);
 }
 
-TEST_CASE("a throughput curve has no batch beyond what the engine runs at a time, unless it is ideal") {
+TEST_CASE("a throughput curve has no batch beyond max_num_seqs, unless it is ideal") {
   const char* const asked =
       R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "engine": "llama-cpp", "batch": 64, "output_tokens": 64})";
   const Json e = json_of(post("estimate", asked)), curve = json_of(post("throughput", asked));
@@ -316,7 +316,7 @@ TEST_CASE("the cache is full where one more token of each sequence does not fit"
   CHECK(m["kv_cache_bytes"].get<double>() == 16 * 131072.0 * (1024 + 64));
 }
 
-TEST_CASE("kinds of attention keep what their formulas say") {
+TEST_CASE("kinds of attention cache what their formulas state") {
   // 32 layers of 32 heads of 128 in bf16: MHA 2 x 32 x 32 x 128 x 2 B; GQA 8 of 32 heads; MQA one; MLA 512 + 64 values;
   // CLA half of its own, as every second layer reads the one before it.
   const Json rows = json_of(post("attention", kSmall))["rows"];
@@ -358,7 +358,7 @@ TEST_CASE("tiles never write the matrix of scores") {
   CHECK(json_of(get("tiles", {{"model", "mamba-2.8b"}, {"gpu", "l4"}}))["reason"].is_string());
 }
 
-TEST_CASE("speculation's point at the asked k is the estimate's") {
+TEST_CASE("speculation's point at the requested k equals the estimate") {
   const char* const body = R"({"model": "llama-3.1-70b", "gpu": "h100-sxm", "tp": 4, "batch": 4, "speculation": "eagle",
                                "num_speculative_tokens": 3, "acceptance": 0.7})";
   const Json e = json_of(post("estimate", body))["speculation"], s = json_of(post("speculation", body));
@@ -369,7 +369,7 @@ TEST_CASE("speculation's point at the asked k is the estimate's") {
   CHECK_FALSE(s["assumed"].get<bool>());
 }
 
-TEST_CASE("each way to draft that the page offers can be asked for, with as many drafts as asked") {
+TEST_CASE("each drafting method of the page works, with the requested number of drafts") {
   const Json methods = json_of(get("choices"))["speculation"];
   CHECK(methods.size() == 9);
   for (const Json& method : methods) {
@@ -384,7 +384,7 @@ TEST_CASE("each way to draft that the page offers can be asked for, with as many
   }
 }
 
-TEST_CASE("the cost on every GPU says where its constants come from") {
+TEST_CASE("the cost on every GPU states the provenance of its constants") {
   const auto constants = [](const char* fidelity) {
     std::map<std::string, Json> of;
     const Json costs = json_of(get("costs", {{"model", "llama-3.1-8b"}, {"gpu", "h100-sxm"}, {"fidelity", fidelity}}));
@@ -442,7 +442,7 @@ TEST_CASE("continuous batching ends sooner, and never runs more requests at a ti
   CHECK(b["runs"][1]["slot_use"].get<double>() <= 1.0);
 }
 
-TEST_CASE("requests that are wrong are told what is") {
+TEST_CASE("invalid requests get an explanation") {
   const auto error = [](const char* body) { return error_of(post("estimate", body)); };
   CHECK(error("{}") == "model: missing; which model?");
   CHECK(error(R"({"model": "llama-3.1-8b"})") == "gpu: missing; which GPU?");
@@ -520,7 +520,7 @@ TEST_CASE("work is bounded before it is begun") {
         std::string::npos);
 }
 
-TEST_CASE("methods, types and paths are told apart") {
+TEST_CASE("methods, types and paths are distinguished") {
   const ApiAnswer put = answer({.method = "PUT", .path = "/api/v1/estimate"});
   CHECK(put.status == 405);
   CHECK(header(put, "Allow") == "GET, HEAD, POST");
@@ -533,7 +533,7 @@ TEST_CASE("methods, types and paths are told apart") {
   CHECK(answer({.method = "GET", .path = ""}).status == 404);
 }
 
-TEST_CASE("whatever comes, the answer is JSON and never our fault") {
+TEST_CASE("every answer is JSON and never status 500") {
   Random random(20260101);
   const auto pick = [&](const auto& list) -> const auto& {
     return list[static_cast<std::size_t>(random.uniform_integer(0, static_cast<std::int64_t>(std::size(list)) - 1))];
@@ -620,7 +620,7 @@ TEST_CASE("a plan of several services is answered as the command line answers it
   CHECK(plan == Json::parse(testing::run_roofcast("plan " + path + " --format json").out));
 }
 
-TEST_CASE("a document names no file, and says where it is wrong") {
+TEST_CASE("a document may not name files, and errors have their location") {
   for (const char* text : {"model: ./model.yaml\ngpu: h100-sxm\n", "model: /etc/passwd\n", "model: 1/../x.json\n",
                            "model: llama-3.1-8b\nworkload: {arrivals: {process: trace, file: azure}}\n",
                            "model: llama-3.1-8b\nworkload: {prompt_tokens: {file: a}}\n"}) {

@@ -2,7 +2,7 @@
 """Runs axe-core over every page: the explorer's two tabs and a report, light and dark, wide and on a phone.
 
 usage: tests/explore/axe.py ROOFCAST AXE.JS       AXE.JS: axe.min.js of the npm package axe-core
-Ends with 1 where axe finds a violation, and where it leaves a contrast undecided that is too low; with 77 where there is no browser.
+Exits with 1 if axe finds a violation or leaves a low contrast undecided; with 77 without a browser.
 """
 
 import os
@@ -22,7 +22,7 @@ RUN = """
 
 
 def check(browser, source, what):
-    """Violations of the page that is shown. What axe cannot decide of contrast is decided by browser_test's own measure."""
+    """Violations of the page that is shown. Contrast that axe cannot decide is measured by browser_test."""
     browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     browser.run(source)
     found = browser.call("POST", browser.session + "/execute/async", {"script": RUN, "args": []})

@@ -1,7 +1,7 @@
 """Drives the explorer and a report page in a headless Chromium, as a user would.
 
 usage: browser_test.py ROOFCAST [SITE]         SITE: the page without a server and the live report alone, which then must be built
-Ends with 77 where there is no chromium, no chromedriver or no Chart.js. Only the standard library: WebDriver is JSON over HTTP.
+Exits with 77 without chromium, chromedriver or Chart.js. Only the standard library: WebDriver is JSON over HTTP.
 """
 
 import functools
@@ -64,7 +64,7 @@ class Browser:
         self.call("POST", self.session + "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def choose(self, field, path):
-        """Chooses a file as the button of a field does."""
+        """Selects a file like the button of a field."""
         element = self.call("POST", self.session + "/element", {"using": "css selector", "value": field})
         self.call("POST", f"{self.session}/element/{next(iter(element.values()))}/value", {"text": path})
 
@@ -93,7 +93,7 @@ class Browser:
 
 
 def shown(browser):
-    """The exact numbers on the page, and the command line that it says prints them."""
+    """The exact numbers on the page, and its command line, which prints them."""
     return browser.run("""
       const of = (id) => document.getElementById("kpi-" + id).dataset.value;
       return [arguments[0].map((id) => Number(of(id))), of("fits"), Number(of("usd_per_million_output_tokens")),
@@ -198,7 +198,7 @@ def every_canvas_draws(browser):
         browser.until("return document.getElementById(arguments[0]).querySelector('.finding').textContent.length > 10", card,
                       what=card)
         assert not browser.run("return document.getElementById(arguments[0]).querySelector('.finding.alarm')", card), card
-        # Something is on the canvas: not all of its pixels are alike.
+        # The canvas is not empty: not all of its pixels are equal.
         browser.until("""
           const canvas = document.getElementById(arguments[0]).querySelector("canvas");
           if (!canvas) return document.getElementById(arguments[0]).querySelectorAll(".format .bit").length > 50;
@@ -382,7 +382,7 @@ DROP = """
 
 
 def files_dropped(browser, url, folder):
-    """What is no whole file, or another's, is refused in words, and the answer stays; a plan of services is answered."""
+    """Incomplete or foreign files are refused with a message, and the answer stays; a plan of services is answered."""
     browser.go("about:blank")
     browser.go(url + "#plan?model=llama-3.1-8b&gpus=h100-sxm&max_gpus=4&confidence=0&rate=not+a+number")
     first = planned(browser, "a plan with the usual rate")

@@ -21,7 +21,7 @@ int refusal_of(std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("http: a request is read when it is whole, however it comes") {
+TEST_CASE("http: a request is read when complete, in whatever pieces it arrives") {
   const std::string whole = "POST /a%20b?x=1+2&y=%41&z HTTP/1.1\r\nHost:  h \r\ncontent-LENGTH: 3\r\n\r\nabcd";
   HttpRequest r;
   const std::size_t head = whole.find("abcd");
@@ -39,7 +39,7 @@ TEST_CASE("http: a request is read when it is whole, however it comes") {
   CHECK(r.body == "abc");  // what follows is no second request
 }
 
-TEST_CASE("http: what two readers could read in two ways is refused") {
+TEST_CASE("http: ambiguous requests are refused") {
   const std::string line = "POST / HTTP/1.1\r\n";
   CHECK(refusal_of(line + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n") == 400);
   CHECK(refusal_of(line + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n") == 415);
@@ -52,7 +52,7 @@ TEST_CASE("http: what two readers could read in two ways is refused") {
   CHECK(refusal_of(line + "A: b\rc\r\n\r\n") == 400);
 }
 
-TEST_CASE("http: what is too long is refused before it is read") {
+TEST_CASE("http: requests that are too long are refused before they are read") {
   CHECK(refusal_of("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\n\r\n") == 414);
   CHECK(refusal_of("GET / HTTP/1.1\r\nA: " + std::string(kMostHead, 'a')) == 431);
   CHECK(refusal_of("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n") == 413);
@@ -60,7 +60,7 @@ TEST_CASE("http: what is too long is refused before it is read") {
   CHECK(progress("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n").state == State::kHead);
 }
 
-TEST_CASE("http: what is no request is refused") {
+TEST_CASE("http: invalid requests are refused") {
   for (const char* line : {"GET /", "GET", "", " / HTTP/1.1", "GET http://x/ HTTP/1.1", "GET /\x01 HTTP/1.1",
                            "G{T / HTTP/1.1", "GET /%zz HTTP/1.1", "GET /%00 HTTP/1.1", "GET /% HTTP/1.1"}) {
     CAPTURE(line);

@@ -191,7 +191,7 @@ TEST_CASE("more requests than the rate allows are sent away") {
   CHECK(holds(last, "Retry-After: 1"));
 }
 
-TEST_CASE("many ask at once and all are answered") {
+TEST_CASE("many concurrent requests are all answered") {
   const Running running;
   const std::string expected = running.get("/api/v1/throughput?model=gpt-2&gpu=l4&batch=4");
   REQUIRE(status_of(expected) == "HTTP/1.1 200 OK");
@@ -203,7 +203,7 @@ TEST_CASE("many ask at once and all are answered") {
   for (const std::string& reply : replies) CHECK(reply == expected);
 }
 
-TEST_CASE("clients that send a byte now and then keep nobody else waiting, and no end of the server") {
+TEST_CASE("slow clients delay neither other clients nor the end of the server") {
   std::vector<int> slow;
   {
     const Running running;
@@ -239,7 +239,7 @@ TEST_CASE("a client that takes no answer, or sends without end, is left") {
   close(endless);
 }
 
-TEST_CASE("a port that is taken, or an address of no machine here, is said so") {
+TEST_CASE("a port in use, or a foreign address, is reported") {
   const Running running;
   const int port = running.server.port();
   CHECK(running.server.url() == "http://127.0.0.1:" + std::to_string(port) + "/");
@@ -252,7 +252,7 @@ TEST_CASE("a port that is taken, or an address of no machine here, is said so") 
                        ConfigError);
 }
 
-TEST_CASE("a server ends whenever it is told to, even before it serves") {
+TEST_CASE("a server stops whenever requested, even before it serves") {
   for (int i = 0; i < 20; ++i) {
     ExploreServer server({.port = 0});
     std::thread thread([&] { server.run(); });
@@ -266,7 +266,7 @@ TEST_CASE("a server ends whenever it is told to, even before it serves") {
   CHECK(never.port() > 0);
 }
 
-TEST_CASE("the server gives up an answer whose client asked for that and hung up") {
+TEST_CASE("the server cancels an answer if its client requested that and disconnected") {
   const Running running;
   // A day of 24 simulated hours: far longer than any client would wait here.
   const std::string body =

@@ -2,7 +2,7 @@
 """Times the explorer's page in a headless Chromium: cold start, a step of a slider, a plan, frames while a slider is dragged.
 
 usage: tests/explore/speed.py ROOFCAST [SITE]       SITE: build/wasm/site, measured beside the program's own page
-No test: what it prints depends on the machine and on what else runs there. CPU time is that of all processes of the browser.
+Not a test: its output depends on the machine and its load. CPU time is that of all processes of the browser.
 """
 
 import functools

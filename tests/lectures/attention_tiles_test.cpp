@@ -35,7 +35,7 @@ TEST_CASE("traffic of one head, N = 4096, d = 128") {
   CHECK(flash_traffic(head, 4096).base() == 2.0 * 4 * 4096 * 128);                  // 4.2 MB: keys and values once
 }
 
-TEST_CASE("more SRAM never moves more, and twice the rows halve what is streamed") {
+TEST_CASE("more SRAM never moves more bytes, and twice the rows halve the streamed bytes") {
   const HeadShape head{.tokens = 8192, .head_dim = 64};
   Bytes last(1e18);
   for (double kib : {16.0, 48.0, 100.0, 164.0, 228.0, 1000.0}) {
@@ -47,7 +47,7 @@ TEST_CASE("more SRAM never moves more, and twice the rows halve what is streamed
   CHECK(flash_traffic(head, 64) / flash_traffic(head, 128) == within(2.0));
 }
 
-TEST_CASE("a prefill without the matrix: what attention gains on an H100") {
+TEST_CASE("a prefill without the score matrix: the gain of attention on an H100") {
   const auto attention = [](const std::string& kernel) {
     const Estimate e =
         of("llama-2-7b", "h100-sxm", request(1, 4096, 1), "engine: {name: vllm, attention_kernel: " + kernel + "}");

@@ -1,4 +1,4 @@
-// Sizes of caches, and what computing without one costs.
+// Sizes of caches, and the cost of computing without one.
 
 #include "lecture.h"
 #include "sim/plan/lectures/cache_waste.h"

@@ -1,4 +1,4 @@
-// Formats: worked examples of rounding, sizes of models, and what fits where.
+// Formats: worked examples of rounding, sizes of models, and which models fit.
 
 #include <array>
 #include <cmath>

@@ -18,7 +18,7 @@ TEST_CASE("alpha 0.8, k 4, cost ratio 0.11: 3.36 / 1.44 = 2.33, where k a + 1 pr
   CHECK(expected_tokens_bound(0.8, 4) / 1.44 == within(2.9));
 }
 
-TEST_CASE("alpha 0.9, k 4: 4.10 tokens a step, not 4.6") {
+TEST_CASE("alpha 0.9, k 4: 4.10 tokens per step, not 4.6") {
   CHECK(expected_tokens(0.9, 4) == doctest::Approx((1 - std::pow(0.9, 5)) / 0.1).epsilon(1e-12));
   CHECK(expected_tokens(0.9, 4) == within(4.10, 0.001));
   CHECK(expected_tokens_bound(0.9, 4) == doctest::Approx(4.6));
@@ -65,7 +65,7 @@ TEST_CASE("draft-model pairs of the lectures, k = 4: what their acceptance gives
   CHECK(speculation_speedup(0.7, 4, 1.0 / 70) == within(2.62));
 }
 
-TEST_CASE("acceptance of 70 to 90 % gives 2.8 to 4.1 tokens a step at k = 4: 5 takes k = 7") {
+TEST_CASE("acceptance of 70 to 90 % gives 2.8 to 4.1 tokens per step at k = 4: 5 takes k = 7") {
   CHECK(expected_tokens(0.7, 4) == within(2.77, 0.002));
   CHECK(expected_tokens(0.9, 7) == within(5.70, 0.002));
 }

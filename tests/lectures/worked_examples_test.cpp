@@ -21,7 +21,7 @@ double cell(const LectureTable& table, std::size_t row, std::size_t column) {
 
 }  // namespace
 
-TEST_CASE("worked examples: each lecture gives tables whose rows fit their columns, and says where they are from") {
+TEST_CASE("worked examples: the tables of each lecture are consistent, and have sources") {
   for (const Lecture& one : lectures()) {
     INFO(one.name);
     CHECK(!one.sources.empty());
@@ -91,7 +91,7 @@ TEST_CASE("worked examples: speculation, waste, batching, attention and latents"
   CHECK(cell(shown("roofline")[0], 3, 1) == within(1727, 1e-3));
 }
 
-TEST_CASE("worked examples: formats stand in the order of their sizes beside what they cost") {
+TEST_CASE("worked examples: formats are ordered by size, with their cost") {
   const LectureTable table = shown("formats").front();
   const auto row = [&](const std::string& name) {
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("worked examples: formats stand in the order of their sizes beside wha
   CHECK(table.rows[row("gguf_q2_k")][5].text == "+56.4 % WikiText-2 perplexity");
 }
 
-TEST_CASE("worked examples: bad inputs are refused with what is wrong") {
+TEST_CASE("worked examples: bad inputs are refused with a reason") {
   const auto refused = [](const std::string& name, const std::string& input) {
     return message_of([&] { shown(name, {input}); });
   };

@@ -1,4 +1,4 @@
-"""The Python package beside the program: what it answers must be what the program prints."""
+"""The Python package against the program: both must give the same results."""
 
 import dataclasses
 import json
@@ -265,7 +265,7 @@ class Errors(unittest.TestCase):
 
 class Results(unittest.TestCase):
     def test_attributes_are_the_keys(self):
-        """Every class of results against a whole result: what is declared is there, in its type."""
+        """Every class of results against a full result: all declared attributes exist, with their type."""
         run = roofcast.simulate({**LOAD, "objectives": {"ttft_p90": "1 s"}}, intervals=True)
         for result in (roofcast.estimate(SMALL), run, roofcast.sweep("llama-2-13b-batch")):
             self.compare(result, result.to_dict())

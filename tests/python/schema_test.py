@@ -1,4 +1,4 @@
-"""Whatever a command prints as JSON holds its schema of docs/schemas.
+"""The JSON output of every command matches its schema in docs/schemas.
 
 usage: schema_test.py
 """

@@ -1,4 +1,4 @@
-"""Makes the wheel and installs it into an environment of its own, without a network.
+"""Builds the wheel and installs it into a separate environment, without a network.
 
 usage: wheel_test.py MAKE_WHEEL PACKAGE CONFIGS VERSION
 """

@@ -98,7 +98,7 @@ TEST_CASE("a simulated run as LoadGen logs it reads back with its latencies, tok
                        ConfigError);
 }
 
-TEST_CASE("a simulated user as llama-bench writes it reads back as a prompt and an answer behind it") {
+TEST_CASE("a simulated user in llama-bench's format reads back as a prompt followed by an answer") {
   const TemporaryFolder folder;
   const BenchFormat& format = find_bench_format("llama-bench", "");
   const Scenario s = scenario("{process: closed_loop, concurrency: 1}");

@@ -9,7 +9,7 @@
 using namespace roofcast;
 using namespace roofcast::reports;
 
-TEST_CASE("chart: stacked bars stand on one another, grouped ones side by side") {
+TEST_CASE("chart: stacked bars are on top of each other, grouped ones side by side") {
   Chart c;
   c.x.categories = {"a", "b"};
   c.series = {Series{.name = "p", .shape = Shape::kBars, .x = {0, 1}, .y = {1, 2}},
@@ -62,7 +62,7 @@ TEST_CASE("chart: ticks are round numbers inside the range") {
   CHECK(tick_text(2500000) == "2.5M");
 }
 
-TEST_CASE("chart: thinning keeps the extremes of lines and says how many points there were") {
+TEST_CASE("chart: thinning keeps the extremes of lines and records the number of points") {
   Chart c;
   Series s{.name = "s"};
   for (int i = 0; i < 1000000; ++i) s.x.push_back(i), s.y.push_back(i == 777777 ? 50.0 : std::sin(i));
@@ -76,7 +76,7 @@ TEST_CASE("chart: thinning keeps the extremes of lines and says how many points 
   CHECK(std::is_sorted(c.series[0].x.begin(), c.series[0].x.end()));
 }
 
-TEST_CASE("chart: what no axis can show is dropped") {
+TEST_CASE("chart: points that no axis can show are dropped") {
   Chart c;
   c.y.log = true;
   c.series = {

@@ -69,7 +69,7 @@ TEST_CASE("charts: memory against context is stacked under the capacity") {
   CHECK(c.lines[0].at == doctest::Approx(85));
 }
 
-TEST_CASE("charts: a plot of what only some results have is left out, and nothing else") {
+TEST_CASE("charts: a plot of optional keys is left out, and nothing else") {
   Result r = read_result(fixture("simulation.json"));
   r.json.erase("intervals");
   const auto charts = charts_of(std::vector{r}, "x");
@@ -85,7 +85,7 @@ TEST_CASE("charts: a simulation over time") {
   CHECK(chart(charts, "replicas").series[0].y == std::vector<double>{1, 3, 2});
 }
 
-TEST_CASE("charts: a sweep has its numeric key on x and one line a GPU") {
+TEST_CASE("charts: a sweep has its numeric key on x and one line per GPU") {
   const auto charts = charts_from({"sweep.json"});
   const Chart& tpot = chart(charts, "tpot-sweep");
   REQUIRE(tpot.series.size() == 2);
@@ -152,7 +152,7 @@ TEST_CASE("charts: each GPU has a frontier of its own, and all together have one
   CHECK(c.series[2].dashed);
 }
 
-TEST_CASE("charts: a rung of a ladder stands on the last one that was kept") {
+TEST_CASE("charts: a rung of a ladder starts at the last one that was kept") {
   Result r = read_result(fixture("ladder.json"));
   // 80 to 50; 55 lost, and was left out: 30 is measured against 50, whose rate is 1280
   r.points[3].result["throughput_gain"] = r.points[3].result["output_tokens_per_s"].get<double>() / 1280;
@@ -219,7 +219,7 @@ Result many_points(int gpus, int outputs, const std::function<bool(int gpu, int 
 
 }  // namespace
 
-TEST_CASE("charts: each view says how many of its own points do not fit") {
+TEST_CASE("charts: each view states how many of its points do not fit") {
   std::vector<Chart> out;
   add_sweep_charts(many_points(3, 4, [](int gpu, int output) { return output != 3 || gpu == 0; }), out);
   const Chart& c = chart(out, "tpot-sweep");
@@ -318,7 +318,7 @@ TEST_CASE("charts: requests, several results side by side, ids that differ") {
   CHECK(chart(charts, "roofline-2").title.find("toy-7b") != std::string::npos);
 }
 
-TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
+TEST_CASE("sweep: unusable points are never the best, and on no frontier") {
   SweepVerdict v("toy-7b", "big-gpu");
   const Json fits{
       {"fits", true}, {"usd_per_million_total_tokens", 2.0}, {"output_tokens_per_s_per_gpu", 10.0}, {"tpot_ms", 5.0}};
@@ -336,7 +336,7 @@ TEST_CASE("sweep: what cannot be run is no best, and on no frontier") {
   CHECK(c.series.back().labels == std::vector<std::string>{"batch 1"});
 }
 
-TEST_CASE("sweep: points that are asked for different work are not compared") {
+TEST_CASE("sweep: points with different work are not compared") {
   const auto point = [](double usd, double rate, double tpot) {
     return Json{{"usd_per_million_total_tokens", usd}, {"output_tokens_per_s_per_gpu", rate}, {"tpot_ms", tpot}};
   };
@@ -369,7 +369,7 @@ TEST_CASE("sweep: points that are asked for different work are not compared") {
   CHECK(c.series[1].labels == std::vector<std::string>{"batch 1"});  // better in both than a batch of 8
 }
 
-TEST_CASE("bars stand side by side only where a category has several") {
+TEST_CASE("bars are side by side only if a category has several") {
   Chart c{.id = "c", .y = {.categories = {"a", "b"}}, .horizontal = true};
   c.series = {{.name = "one", .shape = Shape::kBars, .x = {0}, .y = {1}},
               {.name = "other", .shape = Shape::kBars, .x = {1}, .y = {2}}};
@@ -383,7 +383,7 @@ TEST_CASE("bars stand side by side only where a category has several") {
   CHECK_FALSE(side_by_side(c));
 }
 
-TEST_CASE("verdict: what is written is read, in lines and tables") {
+TEST_CASE("verdict: lines and tables survive a round trip") {
   ResultVerdict v;
   v.add("for the peak:", "a line\n  another\n");
   v.add("", VerdictTable{.columns = {"GPU", "USD/h"}, .rows = {{"h100", "3"}}, .in_all = 5});
@@ -394,7 +394,7 @@ TEST_CASE("verdict: what is written is read, in lines and tables") {
   CHECK(read_verdict(Json::object()).parts.empty());
 }
 
-TEST_CASE("verdict: on a terminal what is wrong is red, and nothing else changes") {
+TEST_CASE("verdict: on a terminal problems are red, and nothing else changes") {
   CHECK(with_colors("\nttft_p99: 3 s of 2 s: MISSED\nfine\n") ==
         "\n\033[31mttft_p99: 3 s of 2 s: MISSED\033[0m\nfine\n");
   CHECK(with_colors("missed\n") == "missed\n");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Loads a simulated run into Prometheus and asks it every query of docs/grafana/vllm.json: each must have an answer.
+"""Loads a simulated run into Prometheus and runs every query of docs/grafana/vllm.json: each must have a result.
 
 usage: tests/reports/dashboard.py ROOFCAST [FOLDER OF promtool AND prometheus]
-Ends with 77 where there is no Prometheus (Debian: prometheus).
+Exits with 77 without Prometheus (Debian: prometheus).
 """
 
 import json

@@ -58,7 +58,7 @@ TEST_CASE("html: one page with every part, no outside address, under 1 MB") {
   CHECK((!kChartJs.empty() || page.find("libjs-chart.js") != std::string::npos));
 }
 
-TEST_CASE("html: a result that says what it answers is live where the engine is there") {
+TEST_CASE("html: a result with a question is live if the page has the engine") {
   Result r = read_result(fixture("simulation.json"));
   const std::string engine = "<script>/* the engine */</script>\n";
   const auto page = [&](const std::string& with) {
@@ -78,7 +78,7 @@ TEST_CASE("html: a result that says what it answers is live where the engine is 
   CHECK(page("").find("id=\"what-if\"") == std::string::npos);
 }
 
-TEST_CASE("html: a ladder asks its scenario again") {
+TEST_CASE("html: a ladder repeats its scenario") {
   Result r = read_result(fixture("ladder.json"));
   r.json["question"] = question_json(parse_config_text("{model: toy-7b}", "q"), Fidelity::kCalibrated);
   const std::vector<Result> results{r};
@@ -87,7 +87,7 @@ TEST_CASE("html: a ladder asks its scenario again") {
   CHECK(page.find(", its scenario") != std::string::npos);
 }
 
-TEST_CASE("html: what a sweep asks is its cheapest point that can be run") {
+TEST_CASE("html: the question of a sweep is its cheapest usable point") {
   Result r = read_result(fixture("simulation.json"));
   r.kind = ResultKind::kSweep;
   const ConfigTree scenario = parse_config_text("{model: toy-7b, gpu: big, engine: vllm, prompt_tokens: 100}", "q");

@@ -47,14 +47,14 @@ TEST_CASE("launch command: the flags of each engine") {
   CHECK_THROWS_AS(launch_command(p, "tgi", {"meta-llama/Llama-3.1-70B"}), ConfigError);
 }
 
-TEST_CASE("launch command: what is the checkpoint's needs no flag") {
+TEST_CASE("launch command: settings of the checkpoint need no flag") {
   const std::string vllm = launch_command(planned("", 2), "vllm", {"x"});
   CHECK_FALSE(has(vllm, "--quantization"));
   CHECK_FALSE(has(vllm, "--kv-cache-dtype"));
   CHECK_FALSE(has(vllm, "pipeline"));
 }
 
-TEST_CASE("launch command: each engine is told the cache that was planned, in its own terms") {
+TEST_CASE("launch command: each engine gets the planned cache, in its own terms") {
   PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
   auto d = std::make_shared<Deployment>(*p.candidate.scenario.deployment);
   d->memory.capacity = Bytes(100), d->memory.weights = Bytes(20), d->memory.activations = Bytes(5);
@@ -69,7 +69,7 @@ TEST_CASE("launch command: each engine is told the cache that was planned, in it
   CHECK(has(launch_command(p, "vllm", {"x"}), "--gpu-memory-utilization 0.86"));
 }
 
-TEST_CASE("launch command: workers of both roles, and what stands in front") {
+TEST_CASE("launch command: workers of both roles, and their router") {
   PlannedDeployment p = planned("precision: {weights: fp8, kv_cache: fp8}", 4);
   const PlannedDeployment prefill = planned("precision: {weights: fp8, kv_cache: fp8}", 2);
   p.candidate.scenario.serving.disaggregation = Disaggregation{.prefill = prefill.candidate.scenario.deployment};

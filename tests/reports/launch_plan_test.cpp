@@ -329,7 +329,7 @@ TEST_CASE("launch plan: every key that an engine's file may have is among the se
   CHECK(static_cast<int>(known.size()) == keys);
 }
 
-TEST_CASE("launch plan: what each engine is told of its cache, its queue and its router") {
+TEST_CASE("launch plan: each engine's settings of cache, queue and router") {
   const auto text = [](const std::string& engine, const std::string& more = "") {
     const PlannedDeployment p = planned(deployment(engine, "llama-3.1-8b", "h100-sxm", more));
     const Deployment& d = *p.candidate.scenario.deployment;
@@ -363,7 +363,7 @@ TEST_CASE("launch plan: what each engine is told of its cache, its queue and its
   CHECK(contains(text("vllm", "policy: shortest_first"), "# not set: policy: shortest_first (the forecast"));
   CHECK(contains(text("vllm", "router: prefix_aware"),
                  "behind a load balancer that picks as 'prefix_aware' does: the "
-                 "replica that keeps most of the prompt's prefix"));
+                 "replica that caches most of the prompt's prefix"));
   CHECK(contains(text("vllm"), ", behind a load balancer\n"));
 }
 
@@ -441,7 +441,7 @@ TEST_CASE("launch plan: prefill workers that share a cache by tokens are refused
   CHECK_THROWS_WITH(launch_plan(p, "sglang", {"m"}), "--emit: how sglang shares a cache by tokens (dcp) is not known");
 }
 
-TEST_CASE("launch plan: every form is YAML or a script, and asks for the GPUs") {
+TEST_CASE("launch plan: every form is YAML or a script, and requests the GPUs") {
   const LaunchPlan plan =
       launch_plan(planned(deployment("trtllm", "llama-3.1-70b", "h200-sxm", "parallelism: {tp: 4}")), "trtllm", {"m"});
   const ConfigTree compose = parse_config_text(as_compose(plan), "compose.yaml");
@@ -692,7 +692,7 @@ TEST_CASE("launch plan: the checkpoints of a scenario") {
   CHECK_FALSE(has(first(launch_plan(p, "vllm", chat)).words, "llama-3.2-1b"));
 }
 
-TEST_CASE("launch plan: a folder beside the scenario stays a folder, of weights and of drafts") {
+TEST_CASE("launch plan: a folder next to the scenario stays a folder, for weights and for drafts") {
   const PlannedDeployment p = planned(
       deployment("vllm", "llama-3.1-8b", "h200-sxm", "speculation: {method: draft_model, model: llama-3.2-1b}"));
   const WorkingDirectory there;

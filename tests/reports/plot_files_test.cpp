@@ -38,7 +38,7 @@ Chart small_chart() {
 
 }  // namespace
 
-TEST_CASE("plots: an SVG file stands alone, with title, source and colours of its own") {
+TEST_CASE("plots: an SVG file is self-contained, with title, source and colours") {
   const TemporaryFolder folder;
   const auto paths = write_plots(std::vector{small_chart()}, PlotFormat::kSvg, folder.path() + "/it's a folder/deep");
   REQUIRE(paths.size() == 1);

@@ -23,7 +23,7 @@ std::string error_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("results: what is no result is refused where it goes wrong") {
+TEST_CASE("results: invalid results are refused with a location") {
   CHECK(error_of("") == ": the file is empty");
   CHECK(error_of(" \n") == ": the file is empty");
   CHECK(error_of("{\"decode\": {\"step_ms\": 1").find("the JSON ends too early") != std::string::npos);

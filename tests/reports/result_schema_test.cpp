@@ -157,7 +157,7 @@ TEST_CASE("schema: plans, a ladder and a comparison hold every declared key") {
   CHECK(absent_of(comparison_text(), ResultKind::kComparison) == Groups{});
 }
 
-TEST_CASE("schema: a key that is missing or has another name is told, with the schema") {
+TEST_CASE("schema: a missing or renamed key is reported, with the schema") {
   const Json good = Json::parse(estimate_text(scenario()));
   Json renamed = good;
   renamed["memory"]["weights"] = renamed["memory"]["weight_bytes"];

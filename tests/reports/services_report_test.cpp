@@ -1,4 +1,4 @@
-// Several services that are planned together: what is chosen, and what is said of it.
+// Several services that are planned together: the choice, and its report.
 #include "reports/services_report.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ TEST_CASE("services: a host that both rent is paid for once") {
   CHECK(a.services[0].usd_per_hour == doctest::Approx(a.joint->usd_per_hour / 2));
 }
 
-TEST_CASE("services: what cannot be had is said, the rest is planned") {
+TEST_CASE("services: impossible services are reported, the rest is planned") {
   const std::string good = "{name: good, model: llama-3.1-8b, " + load(5) + "}";
   const ServicesAnswer one = answer(
       "{engine: vllm, services: [" + good +
@@ -136,7 +136,7 @@ TEST_CASE("services: a load that grows takes the others' fleets with it") {
   CHECK(a.growth.back().beyond == std::vector<std::string>{"max_gpus (2)"});
 }
 
-TEST_CASE("services: the report says what is bought, what is shared and how each is launched") {
+TEST_CASE("services: the report states what is rented, what is shared and how each is launched") {
   const std::string text =
       "{engine: vllm, price: {tier: owned, usd_per_gpu: 30000, years: 4, host: 8}, services: [{name: one, model: "
       "llama-3.1-8b, " +
@@ -182,7 +182,7 @@ TEST_CASE("services: each replica on a shared instance has GPUs of its own") {
                   "#   CUDA_VISIBLE_DEVICES=2,3 and a --port of its own\n") != std::string::npos);
 }
 
-TEST_CASE("services: a price that is not known is said, and null in JSON") {
+TEST_CASE("services: an unknown price is reported, and null in JSON") {
   const ServicesAnswer a = answer("{engine: vllm, services: [{name: one, model: llama-3.1-8b, " + load(5) +
                                   "}, {name: two, model: llama-3.1-8b, " + load(5) +
                                   "}], search: {gpus: [mi355x], max_gpus: 8, tp: [1], goal: gpus, confidence: 0}}");
@@ -197,7 +197,7 @@ TEST_CASE("services: a price that is not known is said, and null in JSON") {
   CHECK(json["bought"][0]["usd_per_gpu_hour"].is_null());
 }
 
-TEST_CASE("services: limits that stand in the way only together are told so") {
+TEST_CASE("services: limits that prevent a plan only together are reported") {
   // One GPU and 3.5 USD/h, of a kind at 2 USD/h: two GPUs need both limits lifted.
   const std::string both = "{name: a, model: llama-3.1-8b, " + load(5) + "}, {name: b, model: llama-3.1-8b, " + load(5);
   const ServicesAnswer a = answer("{engine: vllm, services: [" + both +

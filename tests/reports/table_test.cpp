@@ -28,7 +28,7 @@ TEST_CASE("numbers: whole ones have no decimals, and money has cents") {
   CHECK(usd(std::nan("")) == "-");
 }
 
-TEST_CASE("table: as wide as it is where nobody says how wide a line may be") {
+TEST_CASE("table: natural width without a limit") {
   Table table({"name", "mean latency", "why"});
   table.words(1).row({"a", "1.5 ms", "the first of two"});
   const std::string natural =
@@ -88,7 +88,7 @@ TEST_CASE("table: keys begin every block, though they take more than half of the
         "1           2           5\n");
 }
 
-TEST_CASE("table: what follows below begins with the columns that tell the rows apart") {
+TEST_CASE("table: further blocks start with the columns that distinguish rows") {
   Table table({"x", "y", "aaaaaaaaaa", "bbbbbbbbbb"});
   table.row({"1", "p", "2", "3"});
   table.row({"1", "q", "4", "5"});

@@ -17,8 +17,8 @@ bool fits(const GroupedAttention& reader, const GroupedAttention& owner) {
          reader.head_dim == owner.head_dim && reader.value_dim == owner.value_dim;
 }
 
-/// Layers of a kind share among themselves: with windows between layers that see everything, neighbours on either side
-/// of those, and those across blocks.
+/// Layers share within their kind. In models with windows, sliding-window layers share with neighbours between global
+/// layers, and global layers share across these groups.
 void share_in_groups(HfConfig& in, std::vector<GroupedAttention>& layers) {
   const int factor = share_factor(in, 2);
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// Which layers keep keys and values, and which read those of an earlier one.
+// Which layers store keys and values, and which reuse those of an earlier layer.
 
 #include <vector>
 
@@ -7,13 +7,14 @@
 
 namespace roofcast {
 
-/// Cross-layer attention (Brandon et al. 2024), as two kinds of configs say it; `layers` are first to last.
-///   cla_share_factor s (use_cla)   of every s layers of a kind the first owns, the others read: neighbours, and layers
-///                                  that see everything across those with a window (research.character.ai,
-///                                  "Optimizing AI Inference", 2024)
-///   num_kv_shared_layers n         the last n layers read the last owning layer that sees what they see (Gemma 3n)
-/// A layer can only read a cache that was written for its own window, heads and widths: anything else is a ConfigError.
-/// `shared` is num_kv_shared_layers where the config has none.
+/// Cross-layer attention (Brandon et al. 2024), as two kinds of configs state it; `layers` are first to last.
+///   cla_share_factor s (use_cla)   of every s layers of a kind the first owns the cache, the others read it.
+///   Sliding-window
+///                                  layers share with neighbours, global layers with each other
+///                                  (research.character.ai, "Optimizing AI Inference", 2024).
+///   num_kv_shared_layers n         the last n layers read the last owning layer with the same window (Gemma 3n).
+/// A layer can only read a cache with its own window, heads and widths: anything else is a ConfigError.
+/// `shared` is the default of num_kv_shared_layers.
 void share_caches(HfConfig& in, std::vector<GroupedAttention>& layers, int shared = 0);
 
 /// cla_share_factor, at least 1.

@@ -1,5 +1,4 @@
-// Decoders of the years before Llama: LayerNorm, biases, feed-forward blocks without a gate, learned or ALiBi
-// positions.
+// Decoders from before Llama: LayerNorm, biases, feed-forward blocks without a gate, learned or ALiBi positions.
 
 #include "sim/model/families.h"
 
@@ -46,7 +45,7 @@ ModelSpec read_bloom(HfConfig& in) {
   return model;
 }
 
-/// GPT-J (Wang, Komatsuzaki 2021): attention and feed-forward side by side after one norm; biases in the latter and
+/// GPT-J (Wang, Komatsuzaki 2021): attention and feed-forward in parallel after one norm; biases in the latter and
 /// in the head.
 ModelSpec read_gptj(HfConfig& in) {
   return read_decoder(in, {.mlp_bias = true,
@@ -75,7 +74,7 @@ ModelSpec read_gpt_neo(HfConfig& in) {
   return model;
 }
 
-/// GPT-NeoX and Pythia (Black et al. 2022): side by side, each with a norm.
+/// GPT-NeoX and Pythia (Black et al. 2022): parallel blocks, each with its own norm.
 ModelSpec read_gpt_neox(HfConfig& in) {
   const bool parallel = in.flag({"use_parallel_residual"}, true);
   return read_decoder(in, {.qkv_bias = true,
@@ -86,8 +85,8 @@ ModelSpec read_gpt_neox(HfConfig& in) {
                            .parallel_block = parallel});
 }
 
-/// Falcon (Almazrouei et al. 2023): side by side; 40B and 180B (new_decoder_architecture) norm the two apart and have
-/// 8 key-value heads, 7B has one.
+/// Falcon (Almazrouei et al. 2023): parallel blocks. 40B and 180B (new_decoder_architecture) have a norm for each and 8
+/// KV heads; 7B has one of each.
 ModelSpec read_falcon(HfConfig& in) {
   const bool grouped = in.flag({"new_decoder_architecture"}, false);
   const bool parallel = grouped || in.flag({"parallel_attn"}, true);
@@ -119,7 +118,7 @@ ModelSpec read_mpt(HfConfig& in) {
   return read_decoder(in, traits);
 }
 
-/// Phi-1.5 and Phi-2 (Li et al. 2023): side by side after one norm, biases everywhere.
+/// Phi-1.5 and Phi-2 (Li et al. 2023): parallel blocks after one norm, biases everywhere.
 ModelSpec read_phi(HfConfig& in) {
   return read_decoder(in, {.qkv_bias = true,
                            .output_bias = true,
@@ -149,7 +148,7 @@ ModelSpec read_molmo(HfConfig& in) {
 /// StableLM (Bellagente et al. 2024): LayerNorm, gated.
 ModelSpec read_stablelm(HfConfig& in) { return read_decoder(in, {.norm_bias = true}); }
 
-/// Command R (Cohere 2024): side by side after one norm; three layers of four of Command R7B and A have a window.
+/// Command R (Cohere 2024): parallel blocks after one norm; in Command R7B and A three layers of four have a window.
 ModelSpec read_cohere(HfConfig& in) { return read_decoder(in, {.tied = true, .parallel_block = true, .norms = 1}, 4); }
 
 }  // namespace roofcast

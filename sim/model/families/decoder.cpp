@@ -1,4 +1,4 @@
-// The plain decoder that most families are, and what an unknown one is taken for.
+// The generic decoder: most families, and the fallback for unknown ones.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace roofcast {
 namespace {
 
-/// One expert without a choice among several is a dense block (Hunyuan's dense models say num_experts: 1).
+/// A single expert is a dense block (Hunyuan's dense models have num_experts: 1).
 bool has_experts(HfConfig& in) {
   const Names count{"n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts"};
   if (!in.has(count)) return false;
@@ -20,15 +20,15 @@ bool has_experts(HfConfig& in) {
   return experts > 1 || (experts == 1 && in.has({"num_experts_per_tok", "moe_topk", "moe_k"}));
 }
 
-/// transformers writes what differs from the default of all configs, tie_word_embeddings: true (configuration_utils.py,
-/// to_diff_dict): one that says nothing ties. Classes that have false as a default of their own, and configs written by
-/// hand for them, do not.
+/// transformers omits keys that equal the default of all configs, such as tie_word_embeddings: true
+/// (configuration_utils.py, to_diff_dict), so an absent key means tied. Classes whose own default is false, and
+/// hand-written configs for them, do not follow this.
 bool ties_unless_said(std::string_view model_type) {
   static constexpr std::array<std::string_view, 3> kUntied{"persimmon", "fuyu", "open-llama"};
   return std::find(kUntied.begin(), kUntied.end(), model_type) == kUntied.end();
 }
 
-/// Parts that a plain decoder has no room for, by what their keys begin with.
+/// Parts that a generic decoder cannot represent, by key prefix.
 void note_left_out(HfConfig& in, std::vector<std::string>& said) {
   for (std::string_view part : {"mamba", "ssm", "linear_attn", "index_", "altup", "cross_attention_layers"}) {
     for (const std::string& key : in.reader().keys()) {
@@ -40,7 +40,7 @@ void note_left_out(HfConfig& in, std::vector<std::string>& said) {
   }
 }
 
-/// Known readers that an unknown config may be like, by keys that only such a config has; the first match counts.
+/// Readers that an unknown config may resemble, by keys that only such configs have; the first match counts.
 struct Likeness {
   std::vector<std::string_view> keys;
   std::string_view is;
@@ -48,9 +48,9 @@ struct Likeness {
 };
 const std::vector<Likeness>& likenesses() {
   static const std::vector<Likeness> kLikenesses{
-      {{"mamba_d_ssm"}, "Falcon-H1 (Mamba-2 beside attention in every layer)", read_falcon_h1},
+      {{"mamba_d_ssm"}, "Falcon-H1 (Mamba-2 in parallel with attention in every layer)", read_falcon_h1},
       {{"linear_num_value_heads"}, "Qwen3-Next (gated delta nets between gated attention layers)", read_qwen3_next},
-      {{"hybrid_override_pattern"}, "Nemotron-H (one block a layer by a pattern)", read_nemotron_h},
+      {{"hybrid_override_pattern"}, "Nemotron-H (one block per layer by a pattern)", read_nemotron_h},
       {{"mamba_d_state", "attn_layer_period"}, "Jamba (Mamba-1 between attention layers)", read_jamba},
       {{"mamba_d_state", "mamba_dt_rank"}, "Jamba (Mamba-1 between attention layers)", read_jamba},
       {{"mamba_d_state", "layer_types"}, "Granite 4 (Mamba-2 between attention layers)", read_granite_hybrid},
@@ -69,7 +69,7 @@ const Likeness* likeness_of(const HfConfig& in) {
   return nullptr;
 }
 
-/// Mixers of a kind that no reader knows: a guess would be wrong for most of the layers.
+/// Throws ConfigError for mixers that no reader supports: a guess would be wrong for most of the layers.
 void refuse_unknown_mixers(HfConfig& in) {
   if (!in.has({"num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"})) {
     in.fail("model_type",
@@ -84,14 +84,14 @@ void refuse_unknown_mixers(HfConfig& in) {
   }
 }
 
-/// Feed-forward blocks have a gate with SiLU and Gemma's GELU, as a rule, and none with the others.
+/// Feed-forward blocks with SiLU or Gemma's GELU usually have a gate, others none.
 bool gate_with(const std::string& activation) {
   return activation.empty() || activation.find("silu") != std::string::npos ||
          activation.find("swi") != std::string::npos || activation.find("glu") != std::string::npos ||
          activation == "gelu_pytorch_tanh";
 }
 
-/// Heads of each layer where they differ (Laguna).
+/// Reads head counts per layer, if they differ (Laguna).
 void read_heads_by_layer(HfConfig& in, std::vector<GroupedAttention>& attention) {
   const auto read = [&](std::string_view key, double GroupedAttention::*count) {
     const std::vector<double> heads = in.numbers({key});
@@ -143,7 +143,7 @@ ModelSpec read_unknown(HfConfig& in) {
   std::vector<std::string>& said = model.assumptions;
   said.push_back(fmt::format(
       "model_type '{}' is not known: taken for a {}-like decoder ({}, feed-forward {} gate{}, "
-      "rotary attention, two norms a layer)",
+      "rotary attention, two norms per layer)",
       in.model_type(), gpt ? "GPT" : "Llama", gpt ? "LayerNorm, biases" : "RMSNorm",
       traits.gated ? "with a" : "without", activation.empty() ? "" : fmt::format(" as '{}' has", activation)));
   if (!in.has({"num_key_value_heads", "n_head_kv", "num_kv_heads"}))

@@ -122,7 +122,7 @@ ModelSpec read_kimi_linear(HfConfig& in) {
 }
 
 /// LongCat-Flash (Meituan 2025, arXiv:2509.01322, section 2): a layer has two latent attentions, each with a dense
-/// block behind it, and experts beside the first. Of the experts that a token chooses some do nothing: on average as
+/// block after it, and experts next to the first. Some of a token's experts do nothing: on average as
 /// many as there are of them among all.
 ModelSpec read_longcat(HfConfig& in) {
   const Traits traits{.router_bias = true};

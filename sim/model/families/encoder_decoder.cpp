@@ -1,4 +1,5 @@
-// Encoder-decoders: an encoder reads the input once, and a decoder's layers attend to its output and to the answer.
+// Encoder-decoders: the encoder reads the input once; the decoder attends to the encoder's output and to its own
+// tokens.
 
 #include <algorithm>
 #include <array>
@@ -67,7 +68,7 @@ Stack read_stack(HfConfig& in, std::string_view part, double hidden) {
   return stack;
 }
 
-/// What BART's descendants differ in.
+/// The differences between BART's descendants.
 struct BartLike {
   std::string_view model_type;
   bool positions;       ///< of each stack, kept in the checkpoint, learned or not
@@ -85,10 +86,10 @@ constexpr std::array<BartLike, 5> kBartLike{{{"bart", true, 2, true, false},
 
 /// T5 (Raffel et al. 2020, arXiv:1910.10683), Flan-T5, mT5 and UMT5: RMSNorm, no biases, heads of a width of their own
 /// (d_kv), positions by a learned bias on the scores: one for all layers of a stack, in UMT5 one for each. What the
-/// bias costs beside the scores is not priced.
+/// bias costs in addition to the scores is not priced.
 ModelSpec read_t5(HfConfig& in) {
   ModelSpec model = start_model(in, {.tied = true});
-  model.max_context = 0;  // n_positions is the length that it was trained with, not a limit
+  model.max_context = 0;  // n_positions is the training length, not a limit
   const double heads = in.number({"num_heads"});
   if (heads < 1) in.fail("num_heads", "must be at least 1");
   Stack stack{.layers = layer_count(in),
@@ -125,7 +126,7 @@ ModelSpec read_bart(HfConfig& in) {
   encoder->max_context = length;
   model.encoder = encoder;
   model.decoder_positions = length;
-  model.max_context = 2 * length;  // of prompt and answer together, each of which has as many positions
+  model.max_context = 2 * length;  // prompt and answer have `length` positions each
   append_decoder(model, read_stack(in, "decoder", model.hidden));
   for (const char* key : {"num_hidden_layers", "add_bias_logits", "add_final_layer_norm", "normalize_before",
                           "normalize_embedding", "static_position_embeddings", "num_beams"})
@@ -151,8 +152,8 @@ ModelSpec read_whisper(HfConfig& in) {
   return model;
 }
 
-/// The decoder begins with a token that stands for none of the output, whose last token it never reads: as many
-/// positions as tokens of output.
+/// The decoder starts with a special token and never reads its last output token, so it needs as many positions as
+/// output tokens.
 std::string beyond_positions(const ModelSpec& model, double prompt, double output) {
   const double encoder = model.encoder ? model.encoder->max_context : 0;
   if (encoder > 0 && prompt > encoder)

@@ -24,8 +24,8 @@ ModelSpec read_gemma2(HfConfig& in) { return read_decoder(in, {.tied = true, .no
 ModelSpec read_gemma3(HfConfig& in) { return read_decoder(in, kGemma3, 6); }
 
 /// Gemma 3n: MatFormer blocks with a table of embeddings per layer (looked up, gated and projected), a low-rank path
-/// beside attention (LAuReL), four predicted residual streams (AltUp); the last num_kv_shared_layers read the cache of
-/// earlier ones. Source: transformers, modeling_gemma3n.py.
+/// parallel to attention (LAuReL), four predicted residual streams (AltUp); the last num_kv_shared_layers read the
+/// cache of earlier ones. Source: transformers, modeling_gemma3n.py.
 ModelSpec read_gemma3n(HfConfig& in) {
   Traits traits = kGemma3;
   traits.norms = 6;
@@ -56,7 +56,7 @@ ModelSpec read_gemma3n(HfConfig& in) {
 }
 
 /// Gemma 4: layers that see everything have heads of their own size whose values are their keys; experts may stand
-/// beside a dense block. E2B and E4B have Gemma 3n's table of embeddings per layer, and E2B's layers that read the
+/// next to a dense block. E2B and E4B have Gemma 3n's table of embeddings per layer, and E2B's layers that read the
 /// cache of others a feed-forward block twice as wide (transformers, modeling_gemma4.py).
 ModelSpec read_gemma4(HfConfig& in) {
   Traits traits = kGemma3;

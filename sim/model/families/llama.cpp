@@ -22,7 +22,7 @@ ModelSpec read_qwen(HfConfig& in) {
   return model;
 }
 
-/// Qwen2 (2024) has biases on queries, keys and values alone; Qwen2-MoE a gated shared expert beside the routed ones.
+/// Qwen2 (2024) has biases on queries, keys and values alone; Qwen2-MoE a gated shared expert next to the routed ones.
 ModelSpec read_qwen2(HfConfig& in) {
   return read_decoder(
       in, {.qkv_bias = true, .bias_on_output = false, .shared_gate = in.has({"shared_expert_intermediate_size"})});

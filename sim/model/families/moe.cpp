@@ -62,7 +62,7 @@ ModelSpec read_gpt_oss(HfConfig& in) {
   return read_decoder(in, {.sinks = true, .expert_bias = true, .router_bias = true}, 2);
 }
 
-/// Llama 4 (Meta 2025): one routed expert beside a shared one of the same width; every interleave_moe_layer_step-th
+/// Llama 4 (Meta 2025): one routed and one shared expert of the same width; every interleave_moe_layer_step-th
 /// layer is sparse. Three layers of four rotate and see only their chunk, the fourth sees everything without rotation.
 ModelSpec read_llama4(HfConfig& in) {
   const Traits traits;
@@ -104,7 +104,7 @@ ModelSpec read_dbrx(HfConfig& in) {
 /// keys and values, the others read them (cross-layer attention, Brandon et al. 2024).
 ModelSpec read_hunyuan(HfConfig& in) { return read_decoder(in, {.tied = true, .qk_norm = true}); }
 
-/// Snowflake Arctic (2024): 128 experts beside a dense block as wide as the residual stream, in every
+/// Snowflake Arctic (2024): 128 experts parallel to a dense block as wide as the residual stream, in every
 /// moe_layer_frequency-th layer; the others have a plain dense block.
 ModelSpec read_arctic(HfConfig& in) {
   const Traits traits;

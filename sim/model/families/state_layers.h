@@ -1,5 +1,5 @@
 #pragma once
-// Layers with a constant state, as configs describe them.
+// Reads layers with a constant-size state from configs.
 
 #include "sim/model/hf_config.h"
 
@@ -10,11 +10,11 @@ StateLayer read_mamba2_layer(HfConfig& in);
 StateLayer read_gated_delta_layer(HfConfig& in);
 StateLayer read_convolution_layer(HfConfig& in);
 StateLayer read_rg_lru_layer(HfConfig& in);
-/// S4 and S4D, by the model_type.
+/// S4 or S4D, according to model_type.
 StateLayer read_s4_layer(HfConfig& in);
-/// RWKV-4 to 7 by `version`; the first layer of RWKV-7 has no values to mix with.
+/// RWKV-4 to 7 by `version`. The first layer of RWKV-7 has no value mixing.
 StateLayer read_rwkv_layer(HfConfig& in, int version, bool first);
-/// Lightning attention over the heads of `attention`, all of them with keys of their own.
+/// Lightning attention with the heads of `attention`; every head has its own keys.
 StateLayer lightning_layer(const GroupedAttention& attention);
 
 }  // namespace roofcast

@@ -1,4 +1,4 @@
-// One block that every token passes.
+// A dense feed-forward block.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ class DenseModel final : public FeedForwardModel {
   void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override {
     add_block_weights(out, "", f_, hidden, s);
   }
-  /// Gate and up and their product; a compiled engine writes the product over one of them.
+  /// Gate, up and their product; a compiled engine writes the product in place.
   FeedForwardBuffers buffers(double, const Sharding& s, double tokens) const override {
     return {.routed = 0,
             .routed_operands = 0,

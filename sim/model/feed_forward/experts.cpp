@@ -1,4 +1,4 @@
-// Routed experts, with shared ones or a dense block beside them.
+// Routed experts, optionally with shared experts or a parallel dense block.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace roofcast {
 namespace {
 
 constexpr double kHalf = 2.0;  // bytes of a 16-bit value
-/// vLLM runs its fused experts on at most so many tokens at a time (VLLM_FUSED_MOE_CHUNK_SIZE, 32 Ki).
+/// vLLM runs its fused experts on at most this many tokens at a time (VLLM_FUSED_MOE_CHUNK_SIZE, 32 Ki).
 constexpr double kExpertChunk = 32768;
 
 bool is_size(double value) { return value >= 1.0 && value == std::floor(value); }
@@ -103,7 +103,7 @@ void ExpertModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
   if (f_.bias) out.expert_vectors = columns + width(hidden);
 }
 
-/// For each choice of a token: gate and up, their product and the output.
+/// Per chosen expert of a token: gate and up, their product, and the output.
 FeedForwardBuffers ExpertModel::buffers(double hidden, const Sharding& s, double tokens) const {
   const double gathered = std::min(tokens * s.attention_dp, kExpertChunk);
   const double inner = (f_.gated ? 3.0 : 2.0) * f_.inter / s.expert_tp() + width(hidden);
@@ -115,8 +115,8 @@ FeedForwardBuffers ExpertModel::buffers(double hidden, const Sharding& s, double
           .compiled = routed + rest};
 }
 
-/// DeepEP has a mode for prompts, in which experts' tokens lie one behind the other, and one for decode with a place
-/// for each that may come. TensorRT-LLM's own all-to-all brings whole tokens.
+/// DeepEP has a mode for prefill with the tokens of each expert contiguous, and one for decode with a slot for each
+/// possible token. TensorRT-LLM's own all-to-all sends whole tokens.
 ExpertLayout layout_of(const OperatorContext& context, const BlockTokens& rows) {
   if (context.expert_exchange != ExpertExchange::kAllToAll || context.sharding.attention_dp <= 1)
     return ExpertLayout::kWhole;
@@ -152,7 +152,7 @@ MoeShape ExpertModel::shape(const OperatorContext& context, const BlockTokens& r
   return shape;
 }
 
-/// The choice of experts, sorting, quantizing and summing up are part of the experts' time.
+/// Routing, sorting, quantization and summation are part of the experts' time.
 void ExpertModel::add_operators(OperatorList& list, double count, const BlockTokens& rows) const {
   const double hidden = list.context().model->hidden;
   list.enter(Stage::kExperts);
@@ -165,21 +165,21 @@ void ExpertModel::add_operators(OperatorList& list, double count, const BlockTok
   if (f_.dense_inter > 0) add_activation(list, "activation", dense(), count, rows.tokens);
 }
 
-/// Bytes of a value as ranks send it to the experts: quantized by the sender where that needs no scale of the
-/// receiver's (nvfp4, fp8 per tensor), else in 16 bit.
+/// Bytes per value that ranks dispatch to the experts: quantized by the sender if that needs no scale of the receiver
+/// (nvfp4, fp8 per tensor), else 16 bit.
 double sent_bytes(const Precision& p) {
   const bool narrow = p.expert_weights == Dtype::kNvfp4 || p.expert_weights == Dtype::kFp8;
   return narrow ? element_bits(activations_for(WeightRole::kExpert, p)) / 8.0 : kHalf;
 }
 
-/// Bytes of a value of a quantized token, its share of the scales included: fp32 for 128 values, e4m3 for 16.
+/// Bytes per value of a quantized token including scales: fp32 per 128 values, e4m3 per 16.
 double quantized_bytes(Dtype dtype) {
   if (dtype == Dtype::kFp8Block) return 1.0 + 4.0 / 128.0;
   return bytes_per_element(dtype);
 }
 
-/// The ranks of a copy of the attention each send their part of its tokens, and share what comes back. All wait for the
-/// fullest rank, to which more tokens come than a rank sends.
+/// The TP ranks of an attention-DP rank each dispatch their part of its tokens, and all-gather the results. All wait
+/// for the most loaded rank, which receives more tokens than a rank sends.
 void ExpertModel::add_all_to_all(OperatorList& list, double count, const BlockTokens& rows) const {
   const OperatorContext& context = list.context();
   const Sharding& sharding = context.sharding;
@@ -206,9 +206,9 @@ void ExpertModel::add_all_to_all(OperatorList& list, double count, const BlockTo
   }
 }
 
-/// Attention-DP ranks first bring their tokens together. All-gather and reduce-scatter move every token to every rank,
-/// without padding where ranks hold unequally many; all-to-all sends a token to the ranks of its experts alone, and
-/// leaves nothing to reduce.
+/// Attention-DP ranks first exchange their tokens. All-gather and reduce-scatter move every token to every rank,
+/// without padding uneven ranks. All-to-all sends a token only to the ranks of its experts, and leaves nothing to
+/// reduce.
 bool ExpertModel::add_exchange(OperatorList& list, double count, const BlockTokens& rows) const {
   const OperatorContext& context = list.context();
   const Sharding& sharding = context.sharding;

@@ -9,7 +9,7 @@ class NoFeedForwardModel final : public FeedForwardModel {
  public:
   std::string name() const override { return "no feed-forward"; }
   FeedForwardFacts facts() const override { return {.present = false, .dense = false, .experts = 0, .top_k = 0}; }
-  /// A block of the usual width.
+  /// A block of typical width.
   DenseFeedForward dense_like(double hidden) const override { return {.inter = 4 * hidden}; }
 
   void check(const HfConfig&) const override {}

@@ -1,5 +1,5 @@
 #pragma once
-// What dense blocks have in common, also those that stand beside routed experts.
+// Shared by dense blocks, including those next to routed experts.
 
 #include <string>
 
@@ -8,10 +8,10 @@
 
 namespace roofcast {
 
-/// Gate and up in one product, and down.
+/// Adds the weights: gate and up as one matrix, and down.
 void add_block_weights(LayerWeights& out, const std::string& prefix, const DenseFeedForward& block, double hidden,
                        const Sharding& sharding);
-/// Reads gate and up, writes their product: `written` of 16 bit a value.
+/// Reads gate and up, writes the activation; `written` is its size relative to 16 bit per value.
 void add_activation(OperatorList& list, const std::string& name, const DenseFeedForward& block, double count,
                     double tokens, double written = 1.0);
 

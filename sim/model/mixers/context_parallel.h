@@ -1,5 +1,5 @@
 #pragma once
-// Decode over a cache that several GPUs share token by token.
+// Decode context parallelism: several GPUs each hold part of the tokens of a cache.
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 
 namespace roofcast {
 
-/// What one rank decodes: all ranks' heads over its part of the tokens; of contexts shorter than the ranks, the new
-/// ones.
+/// The decode shape of one rank: the heads of all ranks over its share of the tokens. Contexts shorter than the number
+/// of ranks keep the new tokens.
 inline DecodeShape part_of_context(DecodeShape shape, const Sharding& s) {
   const auto part = [&](double context) {
     return std::max(context / s.dcp, std::min<double>(context, shape.query_len));
@@ -18,13 +18,13 @@ inline DecodeShape part_of_context(DecodeShape shape, const Sharding& s) {
   return shape;
 }
 
-/// Ranks gather the queries of all heads, `query_dim` values each, and the sums of their softmaxes in fp32, correct
-/// their outputs and add them up, each for its own heads. Source: vLLM, attention/ops/common.py (cp_lse_ag_out_rs).
-/// `heads` are those of one rank before the gather. Nothing without context parallelism.
+/// Each rank all-gathers the queries of all heads, `query_dim` values per head, and the fp32 log-sum-exps, corrects its
+/// outputs, and reduce-scatters them by head. Source: vLLM, attention/ops/common.py (cp_lse_ag_out_rs). `heads` are
+/// those of one rank before the gather. Adds nothing without context parallelism.
 void add_context_exchange(OperatorList& list, double count, double rows, double heads, double query_dim,
                           double output_dim);
 
-/// Before a chunk of a prompt attends to what was cached of it, ranks gather that: `bytes` of one layer.
+/// Before a prefill chunk attends to cached tokens, ranks all-gather them: `bytes` per layer.
 void add_context_gather(OperatorList& list, double count, double bytes);
 
 }  // namespace roofcast

@@ -63,7 +63,7 @@ class GroupedModel final : public MixerModel {
 
  private:
   Indexer indexer() const { return {a_.index_heads, a_.index_dim}; }
-  /// Bytes of a cached token, over all ranks that share it.
+  /// Bytes per cached token over all ranks that share it.
   double token_bytes(const Precision& p, const Sharding& s) const {
     return kv_heads_of(a_.kv_heads, s) *
            (cached_bytes(p.kv_cache, a_.head_dim) + cached_bytes(p.kv_cache, a_.value_dim));
@@ -72,7 +72,7 @@ class GroupedModel final : public MixerModel {
   double cached_columns(const Sharding& s) const {
     return kv_heads_of(a_.kv_heads, s) * (a_.head_dim + (a_.value_projection ? a_.value_dim : 0.0));
   }
-  /// Of queries, keys and values; empty where queries are alone.
+  /// Columns of q, k and v; empty if q is separate.
   std::vector<double> merged_columns(double queries, const Sharding& s) const {
     if (!a_.owns_cache) return {};
     std::vector<double> columns{queries, kv_heads_of(a_.kv_heads, s) * a_.head_dim};
@@ -131,8 +131,7 @@ void GroupedModel::add_weights(LayerWeights& out, double hidden, const Sharding&
   if (a_.encoded_dim > 0) add_cross_weights(out, hidden, s);
 }
 
-/// Tokens of the answer pass the projections of queries and output; the encoder's output passes those of keys and
-/// values once.
+/// Output tokens pass the q and output projections; the encoder's output passes the k and v projections once.
 void GroupedModel::add_cross_weights(LayerWeights& out, double hidden, const Sharding& s) const {
   const double queries = heads_of(a_.heads, s) * a_.head_dim;
   const auto add = [&](const char* name, double k, double n, ProductInput input) -> WeightMatrix& {
@@ -174,9 +173,9 @@ void GroupedModel::add_prefill(OperatorList& list, double count, const PrefillSh
   add_context_gather(list, count, shape.batch * before * token_bytes(c.precision, c.sharding));
 }
 
-/// torch.cat of what is cached and of new tokens, for keys and for values: both are read and written whole
-/// (transformers/cache_utils.py, DynamicLayer and DynamicSlidingWindowLayer: the latter keeps the window). Where
-/// several tokens are new they lie transposed, and their values are copied one by one.
+/// torch.cat of cached and new tokens, for keys and for values: both are read and written completely
+/// (transformers/cache_utils.py, DynamicLayer and DynamicSlidingWindowLayer; the latter keeps the window). Several new
+/// tokens are transposed in memory, so their values are copied one by one.
 void GroupedModel::add_cache_copy(OperatorList& list, double count, double rows, double tokens, double context) const {
   const OperatorContext& c = list.context();
   if (!c.copied_cache || !a_.owns_cache) return;
@@ -209,9 +208,8 @@ void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShap
   indexer().add_decode(list, count, shape, 1.0);
 }
 
-/// One kernel attends to the answer's own tokens and one to the encoder's: together to all in the cache, and to the
-/// token that an answer begins with if the prompt has none of it. A step knows only the sum of both, and a kernel's
-/// time is nearly proportional to what it reads, so each is priced over half.
+/// Separate kernels attend to the decoder's own tokens and to the encoder's. Together they read all cached tokens. A
+/// step only knows the sum, and kernel time is nearly proportional to the bytes read, so each is priced over half.
 void GroupedModel::add_two_decodes(OperatorList& list, double count, DecodeShape shape, const AttentionHeads& heads) {
   const double begins = list.context().model->encoder != nullptr ? 1 : 0;
   shape.mean_context = std::max(shape.query_len, (shape.mean_context + begins) / 2);
@@ -232,9 +230,9 @@ void GroupedModel::add_token_operators(OperatorList& list, double count, double 
   const double heads = heads_of(a_.heads, s);
   const double kv_heads = a_.owns_cache ? kv_heads_of(a_.kv_heads, s) : 0.0;
   const double rotated = tokens * (heads + kv_heads) * a_.head_dim * 2.0 * kHalf;
-  // Over all heads: the squares of queries and keys are summed and reduced together (vLLM from 0.14,
-  // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), and both are normed. torch.compile does not
-  // fuse these kernels, because their rows differ in width.
+  // Norms over all heads: the sums of squares of q and k are reduced together (vLLM from 0.14,
+  // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), then both are normalized. torch.compile does
+  // not fuse these kernels, because their rows differ in width.
   const bool apart = a_.qk_norm_over_heads && s.tp > 1;
   if (a_.qk_norm)
     list.add_module(Module::kQueryKeyNorms, "qk_norm", count, rotated * (apart ? 1.5 : 1.0), apart ? 4.0 : 1.0);
@@ -246,7 +244,7 @@ void GroupedModel::add_token_operators(OperatorList& list, double count, double 
   if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);
 }
 
-/// A chunk that starts at multiples of its size is half full on average once the context exceeds the first one.
+/// A chunk aligned to multiples of its size is half full on average once the context exceeds the first one.
 double GroupedModel::visible_window(double context) const {
   const double window = a_.chunked && context > a_.window ? a_.window / 2.0 : a_.window;
   if (a_.sparse_tokens <= 0) return window;

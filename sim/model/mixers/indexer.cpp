@@ -12,7 +12,7 @@ constexpr double kHalf = 2.0;  // bytes of a 16-bit value
 
 double mean_visible(double before, double query, double most) {
   if (most <= 0) return before + (query + 1.0) / 2.0;
-  const double rising = std::clamp(most - before, 0.0, query);  // queries that still see everything
+  const double rising = std::clamp(most - before, 0.0, query);  // queries that see all earlier tokens
   return (rising * (before + (rising + 1.0) / 2.0) + (query - rising) * most) / query;
 }
 
@@ -36,8 +36,8 @@ void Indexer::add_token_operators(OperatorList& list, double count, double token
 }
 
 /// DeepSeek-V3.2 (2025), eq. 1: sum over the heads of w relu(q k), in fp8.
-///   work = 2 q heads dim visible: the first half of multi-query attention, and priced as that; the scores of all heads
-///   are added up in registers, one fp32 a pair comes out and is read again by the choice.
+///   work = 2 q heads dim visible: priced as the first half of multi-query attention. Scores of all heads are summed in
+///   registers; one fp32 per pair is written, and read again by the top-k selection.
 void Indexer::add_prefill(OperatorList& list, double count, const PrefillShape& shape, double compression) const {
   if (heads <= 0 || count <= 0) return;
   const AttentionHeads scores{.heads = heads / compression,
@@ -51,7 +51,7 @@ void Indexer::add_prefill(OperatorList& list, double count, const PrefillShape& 
   list.stream("indexer_top_k", count, shape.batch * shape.query_len * visible * 2.0 * 4.0);
 }
 
-/// In decode a product of few rows over many keys; a GPU without fp8 units unpacks them.
+/// In decode this is a product of few rows over many keys; a GPU without fp8 units dequantizes them.
 void Indexer::add_decode(OperatorList& list, double count, const DecodeShape& shape, double compression) const {
   if (heads <= 0 || count <= 0) return;
   const double visible = shape.mean_context / compression;

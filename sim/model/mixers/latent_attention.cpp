@@ -84,7 +84,8 @@ class LatentModel final : public MixerModel {
   LatentAttention a_;
 };
 
-/// heads d_v -> hidden, or in two pieces: each of g groups of heads to r values, then g r -> hidden (DeepSeek-V4).
+/// Output projection: heads d_v -> hidden, or two factors: each of g groups of heads to r values, then g r -> hidden
+/// (DeepSeek-V4).
 void LatentModel::add_output(LayerWeights& out, double heads, double hidden, const Sharding& s) const {
   double width = heads * a_.value_dim;
   if (a_.output_groups > 0) {
@@ -128,8 +129,8 @@ void LatentModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
   indexer().add_weights(out, a_.query_rank > 0 ? a_.query_rank : hidden, hidden);
 }
 
-/// Bytes of one token's latent in the cache of one layer. Scaled (vLLM's fp8_ds_mla, also SGLang's; FlashMLA's sparse
-/// kernel reads nothing else in fp8): latent in fp8, an fp32 scale for each 128 values of it, the rotary part in 16
+/// Bytes per token of the latent in the cache of one layer. With scaled_latents (fp8_ds_mla in vLLM and SGLang, the
+/// only fp8 format of FlashMLA's sparse kernel): latent in fp8, an fp32 scale per 128 values, the rotary part in 16
 /// bit: 512 + 16 + 128 = 656 B.
 double LatentModel::latent_bytes(const Precision& p) const {
   if (p.scaled_latents && a_.indexer_top_k > 0 && !a_.shared_vector && p.kv_cache == Dtype::kFp8) {
@@ -172,10 +173,10 @@ LatentHeads LatentModel::heads_on_gpu(const OperatorContext& c) const {
           .fp8_prompts = c.fp8_latent_prompts};
 }
 
-/// Decode absorbs kv_b: q_nope (nope) -> latent before the attention, latent -> value after it, a head at a time:
+/// Decode absorbs kv_b: q_nope (nope) -> latent before attention, latent -> value after it, per head:
 ///   work = 2 T heads latent nope, 2 T heads latent value
-/// Written as one product whose weights are all heads' together; the second one's own input, a latent per head, is
-/// booked with its output. Engines keep the two in 16 bit.
+/// Modelled as one product with the weights of all heads; the input of the second part, a latent per head, is counted
+/// with its output. Engines keep both in 16 bit.
 void LatentModel::add_absorbed_projections(OperatorList& list, const LatentHeads& heads, double count,
                                            double tokens) const {
   const double up = heads.heads * heads.latent_dim;
@@ -186,7 +187,7 @@ void LatentModel::add_absorbed_projections(OperatorList& list, const LatentHeads
            GemmShape{.m = tokens, .n = down, .k = heads.latent_dim, .output_bytes = 2.0 + unshared_input / down});
 }
 
-/// Without kernels of its own every head has its keys and values, expanded from so many latents at each step (the
+/// Without absorbed kernels every head has its own keys and values, expanded from `latents` latents in each step (the
 /// modeling code of DeepSeek-V2 and V3 at Hugging Face).
 AttentionHeads LatentModel::expand(OperatorList& list, double count, double latents) const {
   const double heads = heads_of(a_.heads, list.context().sharding);
@@ -198,8 +199,8 @@ AttentionHeads LatentModel::expand(OperatorList& list, double count, double late
           .kernel = AttentionKernel::kNaive};
 }
 
-/// Cached entries that a query after `context` tokens attends to: all of them, or the window and the compressed ones,
-/// of which an indexer may leave top_k.
+/// Cached entries that a query after `context` tokens attends to: all of them, or the window plus the compressed
+/// entries, of which an indexer selects top_k.
 double LatentModel::visible_latents(double context) const {
   double compressed = context / a_.compression;
   if (a_.indexer_top_k > 0) compressed = std::min(compressed, a_.indexer_top_k);
@@ -207,8 +208,8 @@ double LatentModel::visible_latents(double context) const {
   return std::min(context, a_.window) + (a_.compression > 1 ? compressed : 0.0);
 }
 
-/// Dense prefill expands every visible latent to full heads, unless it runs as decode. A sparse one past its top_k
-/// attends absorbed, token by token, to the chosen latents, as does a model whose cached vector needs no expansion.
+/// Dense prefill expands every visible latent to full heads, unless it runs as decode. Sparse prefill beyond top_k
+/// attends absorbed to the selected latents, as does a model whose cached vector needs no expansion.
 void LatentModel::add_prefill(OperatorList& list, double count, const PrefillShape& shape) const {
   const OperatorContext& context = list.context();
   const LatentHeads heads = heads_on_gpu(context);

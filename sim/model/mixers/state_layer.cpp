@@ -61,7 +61,7 @@ class StateModel final : public MixerModel {
   }
   Mixer without_wide_window(double) const override { return a_; }
 
-  /// Groups that cannot be split further are replicated, and so are their columns of the input projection.
+  /// Groups that cannot be split further are replicated, with their columns of the input projection.
   void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override {
     const StateMixer mine = mixer_of(a_.mixer, s);
     const double replicated = 2.0 * (mine.key_heads - a_.mixer.key_heads / s.tp) * a_.mixer.key_dim;
@@ -93,7 +93,7 @@ class StateModel final : public MixerModel {
   }
   double scoring_heads(const Sharding&) const override { return 0; }
 
-  /// The scan's output is normed under a gate; a short convolution has one gate before it and one after.
+  /// The output of the scan passes a gated norm; a short convolution has one gate before and one after.
   void add_token_operators(OperatorList& list, double count, double tokens) const override {
     const double bytes = tokens * a_.out_features / list.context().sharding.tp * 3.0 * kHalf;
     if (a_.mixer.kind == StateMixer::Kind::kConvolution) return list.stream("gates", 2.0 * count, bytes);

@@ -89,7 +89,7 @@ LectureTables pruning_tables(const LectureInputs& in) {
   sparse.rows.push_back({"decode at most, bound by weights", 1.0, 8 / 4.5, 8 / 4.5});
   sparse.rows.push_back({"prefill at most, bound by products", 1.0, 2.0, 2.0});
   LectureTable layers{"Llama-3.1-8B with fewer layers, one H100, 1024 tokens, ideal",
-                      {"layers", "GB", "KV bytes a token", "TPOT ms", "speed-up"},
+                      {"layers", "GB", "KV bytes per token", "TPOT ms", "speed-up"},
                       {}};
   const double whole = estimate_of("llama-3.1-8b", "bf16", 1, 1024).tpot.base();
   for (const double count : in.list("layers")) {

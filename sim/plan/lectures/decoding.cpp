@@ -60,7 +60,7 @@ LectureTables rejection_tables(const LectureInputs& in) {
 LectureTables speculation_tables(const LectureInputs& in) {
   const double a = in.one("acceptance"), r = in.one("cost_ratio");
   LectureTable chain{
-      fmt::format("a chain, a {:g}, r {:g}", a, r), {"k", "tokens a step", "k a + 1", "speed-up", "of k a + 1"}, {}};
+      fmt::format("a chain, a {:g}, r {:g}", a, r), {"k", "tokens per step", "k a + 1", "speed-up", "of k a + 1"}, {}};
   for (const double drafts : in.list("drafts")) {
     const int k = static_cast<int>(drafts);
     const double bound = expected_tokens_bound(a, k);
@@ -81,8 +81,9 @@ LectureTables speculation_tables(const LectureInputs& in) {
 
 LectureTables draft_tables(const LectureInputs& in) {
   const int k = in.whole("drafts");
-  LectureTable methods{
-      fmt::format("methods of a scenario, k {}", k), {"method", "usual acceptance", "tokens a step", "drafted by"}, {}};
+  LectureTable methods{fmt::format("methods of a scenario, k {}", k),
+                       {"method", "usual acceptance", "tokens per step", "drafted by"},
+                       {}};
   for (const SpeculationSpec::Method method : kSpeculationMethods) {
     const MethodFacts facts = facts_of(method);
     if (facts.drafter == Drafter::kNone) continue;
@@ -113,8 +114,8 @@ LectureTables draft_tables(const LectureInputs& in) {
   spec.window_positions = w * (n - 1);
   spec.acceptance = {facts_of(spec.method).usual_acceptance};
   LectureTable lookahead{
-      fmt::format("lookahead decoding: (W + G)(N - 1) positions a step, a {:g} of one guess", spec.acceptance[0]),
-      {"W", "N", "G", "positions", "tokens at most", "tokens a step"},
+      fmt::format("lookahead decoding: (W + G)(N - 1) positions per step, a {:g} of one guess", spec.acceptance[0]),
+      {"W", "N", "G", "positions", "tokens at most", "tokens per step"},
       {{static_cast<double>(w), static_cast<double>(n), static_cast<double>(spec.guesses),
         static_cast<double>(spec.query_len()), static_cast<double>(n), AcceptanceLaw(spec).mean_tokens()}}};
   LectureTable others{"published", {"method", "speed-up", "what", "source"}, {}};

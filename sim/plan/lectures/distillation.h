@@ -1,5 +1,5 @@
 #pragma once
-// Knowledge distillation: the targets and the loss that train a student on a teacher's distribution.
+// Knowledge distillation: target distribution and loss of a student.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace roofcast {
 
-/// softmax(z / T): the larger the temperature, the more of the order among the unlikely classes shows.
+/// softmax(z / T). A higher temperature T reveals more of the teacher's ranking of unlikely classes.
 inline std::vector<double> softened(std::span<const double> logits, double temperature) {
   SIM_CHECK(!logits.empty() && temperature > 0, "logits and a temperature above zero");
   const double top = *std::max_element(logits.begin(), logits.end());
@@ -29,8 +29,8 @@ inline double kl_divergence(std::span<const double> p, std::span<const double> q
   return sum;
 }
 
-/// a CE(label, student at T = 1) + (1 - a) T^2 KL(teacher at T || student at T). Gradients through a softened softmax
-/// shrink as 1 / T^2, which T^2 gives back.
+/// a CE(label, student at T = 1) + (1 - a) T^2 KL(teacher at T || student at T). T^2 compensates the gradients of the
+/// softened softmax, which shrink as 1 / T^2.
 /// Source: Hinton, Vinyals, Dean, 2015, arXiv:1503.02531, sections 2 and 2.1.
 inline double distillation_loss(std::span<const double> teacher_logits, std::span<const double> student_logits,
                                 std::size_t label, double temperature, double hard_weight) {

@@ -1,5 +1,5 @@
 #pragma once
-// The worked examples of the lectures (docs/lectures.md) as tables of numbers that are computed when asked for.
+// The worked examples of the lectures (docs/lectures.md) as computed tables.
 
 #include <limits>
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace roofcast {
 
-/// A number or words.
+/// A number or a text.
 struct LectureCell {
   LectureCell(double value) : number(value) {}
   LectureCell(std::string words) : text(std::move(words)), is_number(false) {}
@@ -27,14 +27,14 @@ struct LectureTable {
   std::vector<std::vector<LectureCell>> rows;
 };
 
-/// One number, or a list of them, that an example starts from.
+/// An input of an example: a number, or a list of numbers.
 struct LectureInput {
   std::string_view name, help;
   std::vector<double> usual;
   double least = -std::numeric_limits<double>::max(), most = std::numeric_limits<double>::max();
 };
 
-/// Inputs by name, as given or as usual.
+/// Inputs by name, as given or by default.
 class LectureInputs {
  public:
   explicit LectureInputs(std::map<std::string, std::vector<double>, std::less<>> values) : values_(std::move(values)) {}
@@ -56,8 +56,8 @@ struct Lecture {
 std::span<const Lecture> lectures();
 /// Throws ConfigError for an unknown name.
 const Lecture& lecture_named(const std::string& name);
-/// The tables of a lecture, "NAME=1,2.5" each changing an input. Throws ConfigError for inputs that it does not have,
-/// for words, and for values out of range.
+/// The tables of a lecture. Each of `inputs`, "NAME=1,2.5", overrides an input. Throws ConfigError for unknown inputs,
+/// for text, and for values out of range.
 std::vector<LectureTable> tables_of(const Lecture& lecture, std::span<const std::string> inputs);
 
 }  // namespace roofcast

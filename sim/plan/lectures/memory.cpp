@@ -1,4 +1,4 @@
-// Lectures of what moves through memory, and what lies in it for nothing.
+// Lectures about memory traffic and wasted memory.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -71,7 +71,8 @@ LectureTables attention_tables(const LectureInputs& in) {
   return {moved, tiles, speeds};
 }
 
-/// FLOP a cached token of one layer: scores and values of every head; what is not absorbed expands each latent first.
+/// FLOP per cached token of one layer: scores and values of every head; without absorption each latent is expanded
+/// first.
 LectureTables latent_tables(const LectureInputs& in) {
   const double heads = in.one("heads"), latent = in.one("latent"), rope = in.one("rope");
   const double nope = in.one("nope"), value = in.one("value"), context = in.one("context");
@@ -111,7 +112,7 @@ namespace {
 
 struct Batched {
   double steps = 0, computed = 0, padding = 0,
-         idle = 0;  ///< tokens; idle: places of steps in which nobody's token came
+         idle = 0;  ///< tokens; idle: rows of steps without a token
 };
 
 /// Batches in order of arrival, padded to their longest prompt and output.
@@ -132,8 +133,8 @@ Batched run_padded(const std::vector<double>& prompts, const std::vector<double>
   return sum;
 }
 
-/// A request takes a free place at the next step; a step holds the prompts of those that start and a token of the
-/// others, one behind another without padding.
+/// A request takes a free slot at the next step. A step holds the prompts of starting requests and one token of the
+/// others, concatenated without padding.
 Batched run_selective(const std::vector<double>& prompts, const std::vector<double>& outputs, std::size_t slots) {
   Batched sum;
   std::vector<double> left;

@@ -1,5 +1,5 @@
 #pragma once
-// Figures that others have measured: configs/published.
+// Figures from publications: configs/published.
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// Rejection sampling of speculative decoding, which leaves the target's distribution as it is.
+// Rejection sampling in speculative decoding, which preserves the target's distribution.
 
 #include <algorithm>
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace roofcast {
 
-/// One token by rejection sampling: a token x drawn from the draft's p is kept with min(1, q(x) / p(x)), else one is
-/// drawn from max(q - p, 0), normalized. Then P(x) = min(p, q) + (1 - sum min(p, q)) (q - p)+ / sum (q - p)+ = q(x),
-/// for both sums that remain are equal: the target's distribution exactly.
-/// Source: Leviathan et al., 2023, appendix A.1; Chen et al., 2023, arXiv:2302.01318, theorem 1.
+/// One token by rejection sampling: a token x drawn from the draft's p is accepted with min(1, q(x) / p(x)); otherwise
+/// one is drawn from max(q - p, 0), normalized. Then P(x) = min(p, q) + (1 - sum min(p, q)) (q - p)+ / sum (q - p)+ =
+/// q(x), because both remaining sums are equal: exactly the target's distribution. Source: Leviathan et al., 2023,
+/// appendix A.1; Chen et al., 2023, arXiv:2302.01318, theorem 1.
 inline std::vector<double> residual_distribution(std::span<const double> target, std::span<const double> draft) {
   SIM_CHECK(target.size() == draft.size(), "distributions over different vocabularies");
   std::vector<double> residual(target.size());
@@ -23,7 +23,7 @@ inline std::vector<double> residual_distribution(std::span<const double> target,
   return residual;
 }
 
-/// Probability that the draft's token is kept: sum of min(p, q).
+/// Probability that the draft token is accepted: sum of min(p, q).
 inline double acceptance_rate(std::span<const double> target, std::span<const double> draft) {
   SIM_CHECK(target.size() == draft.size(), "distributions over different vocabularies");
   double kept = 0;
@@ -49,10 +49,10 @@ inline int draw(std::span<const double> probabilities, Random& random) {
 
 struct SpeculativeSample {
   int token = 0;
-  bool accepted = false;  ///< the draft's own token
+  bool accepted = false;  ///< the draft's token
 };
 
-/// Draws one token as the algorithm does.
+/// Draws one token by this algorithm.
 inline SpeculativeSample sample_speculatively(std::span<const double> target, std::span<const double> draft,
                                               Random& random) {
   const int token = draw(draft, random);

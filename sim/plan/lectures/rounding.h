@@ -1,5 +1,5 @@
 #pragma once
-// Rounding of weights to few bits: the arithmetic behind the formats, for one group that shares a scale.
+// Rounding of weights to few bits, for one group that shares a scale.
 
 #include <algorithm>
 #include <cmath>
@@ -12,22 +12,22 @@
 
 namespace roofcast {
 
-/// Integers and the scale that turns them back: w ~ integer * scale.
+/// Integers and their scale: w ~ integer * scale.
 struct QuantizedGroup {
   std::vector<int> integers;
   double scale = 0;
   int bits = 8;
 
   double value(std::size_t i) const { return integers[i] * scale; }
-  /// Of the integers and one scale of `scale_bits`.
+  /// Storage of the integers and one scale of `scale_bits`.
   Bytes bytes(double scale_bits) const {
     return Bytes((static_cast<double>(integers.size()) * bits + scale_bits) / 8.0);
   }
 };
 
-/// Symmetric, by the largest magnitude: scale = max|w| / (2^(bits-1) - 1), integer = round(w / scale), halves away
-/// from zero. No error exceeds scale / 2.
-/// Source: Dettmers et al., 2022 (LLM.int8()), arXiv:2208.07339, section 2.1.1 (absmax quantization).
+/// Symmetric absmax: scale = max|w| / (2^(bits-1) - 1), integer = round(w / scale), halves away from zero. The error is
+/// at most scale / 2. Source: Dettmers et al., 2022 (LLM.int8()), arXiv:2208.07339, section 2.1.1 (absmax
+/// quantization).
 inline QuantizedGroup quantize_absmax(std::span<const double> weights, int bits = 8) {
   SIM_CHECK(bits >= 2 && bits <= 16, "integers of 2 to 16 bits");
   double largest = 0;
@@ -45,9 +45,9 @@ inline double largest_error(std::span<const double> weights, const QuantizedGrou
   return largest;
 }
 
-/// The 16 levels of NF4: quantiles of a standard normal between offset = (1 - 1/32 + 1 - 1/30) / 2 and one half, eight
-/// positive, seven negative and zero, scaled to [-1, 1].
-/// Source: Dettmers et al., 2023 (QLoRA), arXiv:2305.14314, section 3 and appendix E; bitsandbytes' create_normal_map.
+/// The 16 levels of NF4: quantiles of a standard normal between offset = (1 - 1/32 + 1 - 1/30) / 2 and 1/2, eight
+/// positive, seven negative and zero, scaled to [-1, 1]. Source: Dettmers et al., 2023 (QLoRA), arXiv:2305.14314,
+/// section 3 and appendix E; bitsandbytes' create_normal_map.
 inline std::vector<double> nf4_levels() {
   const double offset = (1 - 1.0 / 32 + 1 - 1.0 / 30) / 2, top = normal_quantile(offset);
   std::vector<double> levels{0.0};

@@ -1,4 +1,4 @@
-// Lectures of a deployment by its sizes alone: the cache, the configurator, and what launches cost.
+// Lectures about a deployment given by its sizes: the cache, the configurator, launch overheads.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +21,7 @@ double token_bytes(const LectureInputs& in, double kv_heads) {
 }  // namespace
 
 LectureTables cache_tables(const LectureInputs& in) {
-  LectureTable sizes{"keys and values: 2 x layers x KV heads x head_dim x bytes", {"KV heads", "bytes a token"}, {}};
+  LectureTable sizes{"keys and values: 2 x layers x KV heads x head_dim x bytes", {"KV heads", "bytes per token"}, {}};
   for (const double context : in.list("context")) sizes.columns.push_back(fmt::format("GB of {:g} tokens", context));
   for (const double heads : in.list("kv_heads")) {
     const double token = token_bytes(in, heads);
@@ -49,8 +49,7 @@ LectureTables cache_tables(const LectureInputs& in) {
   return {sizes, batches, steps, whole};
 }
 
-/// The datasheet's roofline, as the lecture's page: weights and caches are read once a step, or each weight takes 2
-/// FLOP a token.
+/// The ideal roofline as in the lecture: a step reads weights and caches once, and each weight takes 2 FLOP per token.
 LectureTables configurator_tables(const LectureInputs& in) {
   const double parameters = in.one("parameters") * kGiga, weights = parameters * in.one("weight_bytes");
   const double peak = in.one("peak") * 1e12, bandwidth = in.one("bandwidth") * 1e12, memory = in.one("memory") * kGiga;
@@ -59,8 +58,8 @@ LectureTables configurator_tables(const LectureInputs& in) {
   const double tokens = expected_tokens(in.one("acceptance"), drafts), rounds = 1 + drafts * in.one("cost_ratio");
   LectureTable decode{
       fmt::format("decode, weights {:.4g} GB, {:.4g} GB of cache a sequence of {:g} tokens{}", weights / kGiga,
-                  sequence / kGiga, context, drafts > 0 ? fmt::format(", {} drafts a step", drafts) : ""),
-      {"batch", "GB", "of the memory", "fits", "ms a token", "bound", "tokens/s", "USD per million"},
+                  sequence / kGiga, context, drafts > 0 ? fmt::format(", {} drafts per step", drafts) : ""),
+      {"batch", "GB", "of the memory", "fits", "ms per token", "bound", "tokens/s", "USD per million"},
       {}};
   for (const double batch : in.list("batch")) {
     const double bytes = weights + batch * sequence;
@@ -81,7 +80,7 @@ LectureTables launch_tables(const LectureInputs& in) {
   const double layers = in.one("layers"), launch = in.one("launch") * 1e-6;
   const double reads = in.one("parameters") * kGiga * in.one("weight_bytes") / (in.one("bandwidth") * 1e12);
   LectureTable table{fmt::format("a decode step of one sequence, whose weights take {:.3g} ms to read", reads * 1e3),
-                     {"", "kernels a layer", "kernels", "launching ms", "step ms", "bound", "speed-up"},
+                     {"", "kernels per layer", "kernels", "launching ms", "step ms", "bound", "speed-up"},
                      {}};
   double plain = 0;
   const auto add = [&](const char* what, double kernels, double starts) {

@@ -1,5 +1,5 @@
 #pragma once
-// Which acceptance of drafted tokens explains measured runs that did not record it.
+// Infers the acceptance of drafted tokens from measured runs that did not record it.
 
 #include <string>
 #include <vector>
@@ -9,8 +9,7 @@
 
 namespace roofcast {
 
-/// One run: the acceptance of a draft (the same at every position, independent) at which its simulated TPOT is the
-/// measured one.
+/// The acceptance (equal for all positions, independent) at which the simulated TPOT of a run equals the measured one.
 struct RunAcceptance {
   std::size_t row = 0;
   std::string group;
@@ -20,17 +19,17 @@ struct RunAcceptance {
   bool above = false;     ///< faster than predicted with all of them accepted
 };
 
-/// By group and number of drafts.
+/// Summary by group and number of drafts.
 struct GroupAcceptance {
   std::string group;
   int drafts = 0;
   std::size_t runs = 0, below = 0, above = 0;
   double p25 = 0, median = 0, p75 = 0;
-  double tokens_per_step = 1;  ///< at the median, (1 - a^(k+1)) / (1 - a)
+  double tokens_per_step = 1;  ///< at the median acceptance a: (1 - a^(k+1)) / (1 - a)
 };
 
-/// Bisection on the simulated TPOT, which falls with the acceptance, of every run with multi-token prediction that is
-/// not suspect. On all cores. Throws ConfigError for a table without such runs.
+/// For every run with multi-token prediction that is not suspect: bisection on the simulated TPOT, which falls with the
+/// acceptance. Uses all cores. Throws ConfigError for a table without such runs.
 std::vector<RunAcceptance> fit_acceptance(const MeasuredRuns& runs, const CsvTable& table);
 std::vector<GroupAcceptance> acceptance_by_group(const std::vector<RunAcceptance>& runs);
 

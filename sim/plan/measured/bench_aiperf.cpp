@@ -1,4 +1,4 @@
-// AIPerf and its forerunner GenAI-Perf: a block {unit, avg, p50, ...} for each metric.
+// AIPerf and its predecessor GenAI-Perf: a block {unit, avg, p50, ...} per metric.
 
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-/// One statistic of a metric; times come out in milliseconds, durations in seconds.
+/// One statistic of a metric: latencies in milliseconds, durations in seconds.
 std::optional<double> block_value(const BenchReader& in, std::string_view metric, std::string_view statistic) {
   const auto* block = in.at(metric);
   if (block == nullptr) return std::nullopt;
@@ -45,8 +45,8 @@ void read_latencies(const BenchReader& in, BenchRun& run) {
   }
 }
 
-/// The load that the tool was told to make: AIPerf's `loadgen` up to schema 1.1, `phases` later; GenAI-Perf's stimulus,
-/// or the flat arguments of older releases. No part of a stable schema, so what is not there is not checked.
+/// The configured load: AIPerf's `loadgen` up to schema 1.1, `phases` later; GenAI-Perf's stimulus, or the flat
+/// arguments of older releases. The schema is not stable, so missing keys are ignored.
 void read_load(const BenchReader& in, BenchRun& run) {
   const auto number = [&](const std::string& place) -> std::optional<double> {
     const auto* value = in.at("/input_config" + place);

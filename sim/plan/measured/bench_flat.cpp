@@ -10,7 +10,7 @@
 namespace roofcast {
 namespace {
 
-/// SGLang's words for what vLLM calls otherwise.
+/// Translates SGLang's key names to vLLM's.
 std::string vllm_key(const std::string& key) {
   if (key == "total_throughput") return "total_token_throughput";
   const auto at = key.find("_e2e_latency_ms");
@@ -19,7 +19,7 @@ std::string vllm_key(const std::string& key) {
 
 bool is_infinite(const std::string& word) { return word == "inf" || word == "Infinity"; }
 
-/// A number of requests a second; "inf" (vLLM) or Infinity (SGLang); SGLang's "trace" says nothing of the rate.
+/// Requests per second; "inf" (vLLM) or Infinity (SGLang) is unlimited; SGLang's "trace" states no rate.
 void read_rate(const BenchReader& in, BenchRun& run) {
   const auto* rate = in.at("request_rate");
   const std::string word = in.text("request_rate");
@@ -32,7 +32,7 @@ void read_rate(const BenchReader& in, BenchRun& run) {
   }
 }
 
-/// Numbers of one file that cannot all be true. Clients differ in where they begin to count, by a few percent.
+/// Checks that the numbers of a file are consistent. Clients differ by a few percent in when they start to count.
 void check_rate(const BenchReader& in, const BenchRun& run, const char* key, double count) {
   constexpr double kTolerance = 0.1;
   const auto given = in.number(key);

@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-/// A metric's distribution over the requests that succeeded.
+/// Key of a metric's distribution over successful requests.
 std::string successful(std::string_view metric) { return fmt::format("/metrics/{}/successful", metric); }
 
 /// GuideLLM's time_per_output_token_ms holds the first token too; its inter_token_latency_ms is a request's time after
@@ -35,7 +35,7 @@ constexpr std::array<std::pair<const char*, const char*>, 12> kStatistics{{{"/me
                                                                            {"/percentiles/p99", "p99"},
                                                                            {"/percentiles/p999", "p99.9"}}};
 
-/// The strategy says how requests were sent: `config` since release 0.4, `args` before.
+/// The strategy that sent the requests: `config` since release 0.4, `args` before.
 void read_load(const BenchReader& in, BenchRun& run) {
   std::string base = "/config/strategy/";
   if (in.at("/config/strategy") == nullptr) base = "/args/strategy/";
@@ -53,7 +53,7 @@ void read_load(const BenchReader& in, BenchRun& run) {
   }
 }
 
-/// Lengths of single requests, where all are kept: later releases keep a sample of twenty.
+/// Lengths per request, if all are stored: later releases store a sample of twenty.
 void read_lengths(const BenchReader& in, BenchRun& run) {
   const auto* requests = in.at("/requests/successful");
   if (requests == nullptr || !requests->is_array() || static_cast<double>(requests->size()) != run.completed) return;

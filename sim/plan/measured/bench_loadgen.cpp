@@ -75,7 +75,7 @@ BenchRun read_loadgen_run(const std::string& path, std::string_view text) {
     run.unlimited_rate = true;
     run.output_tokens = tokens_per_s * run.duration_s;
   } else if (const auto server = in.number("result_completed_samples_per_sec")) {
-    // Rates are of one sample less: the first opens the interval. Tokens are counted against the time of the last send.
+    // Rates exclude the first sample, which starts the interval. Token rates divide by the time of the last send.
     const double sent_per_s = in.required("result_scheduled_samples_per_sec");
     per_s = *server;
     run.duration_s = per_s > 0 ? (run.completed - 1) / per_s : 0;

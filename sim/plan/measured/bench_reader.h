@@ -1,6 +1,6 @@
 #pragma once
-// Typed access to one result of a load generator: what is wrong is named with the file and the key. And one reader for
-// each tool; bench_run.cpp tells which tool wrote a file.
+// Typed access to one result of a load generator, with errors that name file and key. Declares one reader per tool;
+// bench_run.cpp recognises the tool that wrote a file.
 
 #include <optional>
 #include <string>
@@ -21,17 +21,17 @@ class BenchReader {
   BenchReader(const Json& json, Mark mark, std::string_view tool) : json_(json), mark_(std::move(mark)), tool_(tool) {}
 
   const Json& json() const { return json_; }
-  /// The value at "key" or "/pointer/to/key"; null where there is none.
+  /// The value at "key" or "/pointer/to/key"; null if absent.
   const Json* at(std::string_view key) const;
-  /// The first of these that is there.
+  /// The first of these keys that is present; else null.
   const Json* first(std::initializer_list<const char*> keys) const;
-  /// A number from 0 up; nothing where it is missing or null.
+  /// A number >= 0; empty if missing or null.
   std::optional<double> number(std::string_view key) const;
   std::optional<double> first_number(std::initializer_list<const char*> keys) const;
   double required(std::string_view key) const;
-  std::string text(std::string_view key) const;  ///< empty where there is none
+  std::string text(std::string_view key) const;  ///< empty if absent
   double checked(const Json& value, std::string_view key) const;
-  /// A list of token counts, without those below 1.
+  /// A list of token counts; values below 1 are dropped.
   std::vector<int> lengths(std::string_view key) const;
   [[noreturn]] void fail(const std::string& message) const { throw ConfigError(mark_, message); }
   const Mark& mark() const { return mark_; }
@@ -50,8 +50,8 @@ BenchRun read_aiperf_run(const BenchReader& in, std::string_view tool);
 /// One entry of `benchmarks` in GuideLLM's benchmarks.json (guidellm/benchmark/schemas/generative/); `report` has the
 /// model.
 BenchRun read_guidellm_run(const BenchReader& in, const BenchReader& report);
-/// MLPerf LoadGen's mlperf_log_detail.txt (loadgen/results.cc, PerformanceSummary::LogDetail). It does not say how long
-/// the prompts are.
+/// MLPerf LoadGen's mlperf_log_detail.txt (loadgen/results.cc, PerformanceSummary::LogDetail), which lacks prompt
+/// lengths.
 BenchRun read_loadgen_run(const std::string& path, std::string_view text);
 
 /// Whether a text is a scrape of Prometheus metrics.

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Load generators send thousands; a comparison of a million takes the better part of a minute.
+/// Load generators send thousands of requests; comparing a million takes most of a minute.
 constexpr double kMostRequests = 1e6;
 
 constexpr std::array<std::pair<std::string_view, LatencyKey::Latency>, 4> kLatencies{
@@ -34,8 +34,7 @@ constexpr std::string_view kTools =
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 30;
 
-/// Python writes Infinity and NaN, which JSON has not, where a number should stand: as words, so that the readers
-/// accept or name them.
+/// Python writes Infinity and NaN, which are not valid JSON. Quotes them, so that the readers accept or report them.
 std::string quote_python_numbers(std::string text) {
   if (text.find("Infinity") == std::string::npos && text.find("NaN") == std::string::npos) return text;
   std::string out;
@@ -66,7 +65,7 @@ struct Document {
   Mark mark;
 };
 
-/// One document, or one a line.
+/// One document per file, or one per line.
 std::vector<Document> documents_of(const std::string& path, const std::string& text) {
   const std::size_t end = text.find('\n');
   const bool lines = end != std::string::npos && text.find_first_not_of(" \t\r\n", end) != std::string::npos &&
@@ -94,7 +93,7 @@ bool is_metric_block(const Json& json, const char* key) {
   return found != json.end() && found->is_object() && !found->contains("successful");
 }
 
-/// The runs of one document, by the keys that tell its tool.
+/// Reads the runs of a document; its keys identify the tool.
 void read_document(const Document& document, std::vector<BenchRun>& out) {
   const Json& json = document.json;
   if (!json.is_object()) throw ConfigError(document.mark, fmt::format("not the result of a known tool: {}", kTools));
@@ -180,7 +179,7 @@ std::string BenchRun::load() const {
 
 namespace {
 
-/// Of one latency, a percentile that lies below a lower one: "p99_ttft_ms (10) is below median_ttft_ms (50)".
+/// A percentile of one latency that is below a lower one: "p99_ttft_ms (10) is below median_ttft_ms (50)".
 std::optional<std::string> percentiles_out_of_order(const BenchRun& run) {
   constexpr double kRounding = 1e-3;  // tools print hundredths of a millisecond
   for (const auto& [high_name, high] : run.values) {

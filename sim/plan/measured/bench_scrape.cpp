@@ -1,6 +1,6 @@
-// A live server: what its /metrics page said, once or at two times. The format: Prometheus text exposition
-// (github.com/prometheus/docs, exposition_formats.md) and OpenMetrics; the names: vllm/v1/metrics/loggers.py and
-// sglang's metrics collector.
+// A live server: one or two scrapes of its /metrics page. Format: Prometheus text exposition
+// (github.com/prometheus/docs, exposition_formats.md) and OpenMetrics; metric names: vllm/v1/metrics/loggers.py and
+// SGLang's metrics collector.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 28;
-/// A percentile is taken from a histogram only where its bucket is at most this wide, upper / lower bound.
+/// A percentile is only interpolated in a bucket of at most this width, upper / lower bound.
 constexpr double kWidestBucket = 1.5;
 
 struct Labels {
@@ -30,7 +30,7 @@ struct Labels {
   }
 };
 
-/// One series: its first and last sample in the file, and their times in seconds where they have some.
+/// One series: its first and last sample in the file, with times in seconds if present.
 struct Series {
   std::string name;  ///< without "vllm:" or "sglang:"
   Labels labels;
@@ -40,7 +40,7 @@ struct Series {
 };
 using Scrape = std::map<std::string, Series>;  ///< by name and labels as written
 
-/// `a="b",c="d"`, quotes and backslashes escaped. `at` stands behind the opening brace and ends behind the closing.
+/// `a="b",c="d"` with escaped quotes and backslashes. `at` moves from after the opening brace to after the closing one.
 Labels read_labels(std::string_view line, std::size_t& at, const Mark& mark) {
   Labels labels;
   const auto fail = [&] { throw ConfigError(mark, "the labels must be {name=\"value\",...}"); };
@@ -83,7 +83,7 @@ void read_line(const std::string& line, const Mark& mark, double stamp_unit, Fil
   std::size_t at = line.find_first_of("{ \t");
   const std::string name = line.substr(0, at);
   const std::string_view server = server_of(name);
-  if (server.empty()) return;  // python_gc_objects_collected_total and its like
+  if (server.empty()) return;  // python_gc_objects_collected_total and similar
   if (at == std::string::npos) throw ConfigError(mark, fmt::format("'{}' has no value", name));
   Labels labels;
   if (line[at] == '{') labels = read_labels(line, ++at, mark);
@@ -130,7 +130,7 @@ File read_scrape(const std::string& path) {
   return file;
 }
 
-/// What was counted between two scrapes, or up to one, or between the first and the last sample of one.
+/// Counter increases between two scrapes, up to one scrape, or between the first and last sample of one.
 class Counted {
  public:
   Counted(const File& file, const File* before, const std::string& path) : path_(path) {
@@ -149,7 +149,7 @@ class Counted {
   bool has(const std::string& name) const {
     return std::any_of(changes_.begin(), changes_.end(), [&](const Series& s) { return s.name == name; });
   }
-  /// Of a counter or the sum or count of a histogram, over all engines of the server; 0 where there is none.
+  /// Increase of a counter, or of a histogram's sum or count, over all engines of the server; 0 if absent.
   double total(const std::string& name, const char* label = "", std::string_view value = "") const {
     double sum = 0;
     for (const Series& s : changes_) {
@@ -157,7 +157,7 @@ class Counted {
     }
     return sum;
   }
-  /// Values up to each bound, bounds ascending.
+  /// Cumulative counts by upper bound, ascending.
   std::map<double, double> buckets(const std::string& name) const {
     std::map<double, double> out;
     for (const Series& s : changes_) {
@@ -166,7 +166,7 @@ class Counted {
     }
     return out;
   }
-  /// Between the samples, where they have times.
+  /// Time between the samples, if they have times.
   double seconds() const {
     double longest = 0;
     for (const Series& s : changes_) {
@@ -188,7 +188,7 @@ class Counted {
   std::vector<Series> changes_;
 };
 
-/// Linear within the bucket, as Prometheus' histogram_quantile; nothing where the bucket is too wide to tell.
+/// Linear interpolation within the bucket, as in Prometheus' histogram_quantile; empty if the bucket is too wide.
 std::optional<double> quantile(const std::map<double, double>& buckets, double share) {
   if (buckets.empty()) return std::nullopt;
   const double rank = share * buckets.rbegin()->second;
@@ -217,7 +217,7 @@ void add_latency(const Counted& counted, std::initializer_list<const char*> name
   }
 }
 
-/// Mean tokens of a request: of those that ended, else all tokens over all requests.
+/// Mean tokens per request: of finished requests, else all tokens over all requests.
 double tokens(const Counted& counted, const std::string& histogram, const std::string& counter, double completed) {
   const double ended = counted.total(histogram + "_count");
   return ended > 0 ? counted.total(histogram + "_sum") / ended * completed : counted.total(counter);

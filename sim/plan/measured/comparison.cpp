@@ -13,7 +13,7 @@
 namespace roofcast {
 namespace {
 
-/// A change that takes away less than this share of the distance explains nothing.
+/// A change that removes less than this fraction of the distance explains nothing.
 constexpr double kTelling = 0.3;
 
 ServingMetrics run_scenario(const Scenario& s) {
@@ -24,12 +24,12 @@ ServingMetrics run_scenario(const Scenario& s) {
   return m;
 }
 
-/// Mean sequences decoding on one replica: Little's law over the time between first and last token.
+/// Mean number of decoding sequences per replica: Little's law over the time between first and last token.
 double decoding_together(double output_throughput, double tpot_ms, int replicas) {
   return output_throughput * tpot_ms / 1e3 / std::max(1, replicas);
 }
 
-/// A pure decode step of `batch` sequences of a mean request, half answered.
+/// A pure decode step of `batch` mean requests, half of whose output is generated.
 StepBreakdown decode_step(StepModel& model, double batch, double context) {
   const int sequences = std::clamp(static_cast<int>(std::lround(batch)), 1, 1 << 20);
   return model.breakdown({.decodes = sequences, .decode_context = context * sequences, .query_len = 1, .prefills = {}});
@@ -120,7 +120,7 @@ void find_state(Comparison& c) {
   }
 }
 
-/// That every figure judged is inside its interval or near enough, and which were not judged.
+/// States that every judged figure is inside its interval or close enough, and which were not judged.
 std::string inside_words(const Comparison& c) {
   std::string out = "the measured figures are inside the 90 % intervals of the prediction";
   if (!c.near.empty()) out += fmt::format(", or near it ({})", join(c.near, ", "));
@@ -128,7 +128,7 @@ std::string inside_words(const Comparison& c) {
   return out + ": nothing to explain";
 }
 
-/// The figures that are judged, and how many of the others are outside of their intervals.
+/// The judged figures, and how many of the others are outside of their intervals.
 std::string outside_words(const Comparison& c) {
   const auto others = std::count_if(c.metrics.begin(), c.metrics.end(), [&](const ComparedMetric& m) {
     const bool outside = m.low && m.high && m.measured > 0 && (m.measured < *m.low || m.measured > *m.high);
@@ -175,7 +175,7 @@ void list_metrics(Comparison& c, const ServingMetrics& as_written, const Serving
   };
   const BenchRun& r = c.run;
   const auto count = [](std::int64_t n) { return static_cast<double>(n); };
-  if (!r.window) {  // a simulation is not as long as a server lives
+  if (!r.window) {  // a simulation has no server uptime
     if (r.duration_s > 0) add("duration", r.duration_s, as_written.duration.base(), predicted.duration.base());
     add("completed", r.completed, count(as_written.completed), count(predicted.completed));
     add("failed", r.failed, count(as_written.failed), count(predicted.failed));
@@ -187,7 +187,7 @@ void list_metrics(Comparison& c, const ServingMetrics& as_written, const Serving
     add(name, value, predicted_value(as_written, name), predicted_value(predicted, name));
 }
 
-/// What the tails of two equal runs may differ by.
+/// Factor by which the tails of two equal runs may differ.
 constexpr double kTail = 1.5;
 
 /// The highest percentile of TTFT, p90 or more.
@@ -214,7 +214,7 @@ std::optional<std::string> first_key(const BenchRun& run, std::initializer_list<
 
 std::optional<std::string> ttft_key(const BenchRun& run) { return first_key(run, {"mean_ttft_ms", "median_ttft_ms"}); }
 
-/// ITL stands in for TPOT where a server counts only the gaps between tokens.
+/// ITL replaces TPOT if a server only counts the gaps between tokens.
 std::optional<std::string> tpot_key(const BenchRun& run) {
   return first_key(run, {"mean_tpot_ms", "median_tpot_ms", "mean_itl_ms", "median_itl_ms"});
 }
@@ -256,8 +256,7 @@ double distance_of(const RunFigures& predicted, const RunFigures& measured) {
 
 namespace {
 
-/// The intervals of the metrics, and which of the figures were measured outside of theirs. A figure that is predicted
-/// as 0 and measured above it is outside.
+/// Compares figures with their intervals. A figure predicted as 0 but measured above 0 is outside.
 void judge_by_intervals(Comparison& c, const std::vector<MetricInterval>& intervals) {
   if (intervals.empty()) return;
   const auto interval_of = [&](const std::string& metric) {

@@ -1,5 +1,5 @@
 #pragma once
-// Compares a measured run with its prediction: how far they differ, and which changed assumption explains it.
+// Compares a measured run with its prediction: how far apart they are, and which changed assumption explains it.
 
 #include <optional>
 #include <string>
@@ -14,39 +14,39 @@ namespace roofcast {
 struct ComparedMetric {
   std::string name;
   double measured = 0;
-  std::optional<double> as_written;  ///< predicted for the scenario's own load
-  double predicted = 0;              ///< predicted for the load that was run; equal to as_written where the loads agree
+  std::optional<double> as_written;     ///< predicted for the load of the scenario
+  double predicted = 0;                 ///< predicted for the load of the run; equal to as_written if the loads agree
   std::optional<double> low{}, high{};  ///< of its 90 % interval (sim/plan/serving_intervals.h), where known
   std::optional<double> ratio() const { return measured > 0 ? std::optional(predicted / measured) : std::nullopt; }
 };
 
-/// A difference between the scenario's load and the run's.
+/// A difference between the load of the scenario and of the run.
 struct LoadMismatch {
   std::string what, scenario, run;
   bool adopted = false;  ///< the prediction uses the run's value
 };
 
-/// The figures that represent a run: mean (else median) TTFT and TPOT (else ITL), output tokens/s, and the highest
-/// percentile of TTFT in the file from p90 up. A queue stretches that tail, a delay moves it. 0: not measured.
+/// The figures that represent a run: mean (else median) TTFT and TPOT (else ITL), output tokens/s, and the highest TTFT
+/// percentile of at least 90 in the file (queueing stretches that tail, a fixed delay shifts it). 0: not measured.
 struct RunFigures {
   double ttft_ms = 0, tpot_ms = 0, output_throughput = 0, ttft_tail_ms = 0;
 };
 
-/// One changed assumption, simulated again.
+/// A simulation with one assumption changed.
 struct Assumption {
   std::string change;  ///< "no CUDA graphs"
   std::string check;   ///< where the user can check it
   RunFigures predicted;
   double distance =
-      0;  ///< mean |ln(predicted / measured)| over the measured figures; for the tail, the part beyond kTail
-  double explains = 0;  ///< share of the unchanged prediction's distance that it removes; below 0: it makes it worse
+      0;  ///< mean |ln(predicted / measured)| over the measured figures; the tail counts only beyond kTail
+  double explains = 0;  ///< fraction of the unchanged prediction's distance that it removes; negative: worse
 };
 
-/// Where the predicted time goes, in means over requests, with the measured counterparts.
+/// Breakdown of the predicted time, as means over requests, with the measured counterparts.
 struct TimeShares {
-  double batch = 0, context = 0;  ///< sequences that decode together on a replica, and tokens in their caches
+  double batch = 0, context = 0;             ///< decoding sequences per replica, and tokens in their caches
   double step_gpu_ms = 0, step_host_ms = 0;  ///< of a pure decode step at that batch
-  double tpot_others_ms = 0;                 ///< rest of TPOT: steps with other requests' prefills, and waiting
+  double tpot_others_ms = 0;                 ///< rest of TPOT: steps with prefill of other requests, and waiting
   double queue_ms = 0, front_end_ms = 0, prefill_ms = 0, ttft_others_ms = 0;
   double in_flight = 0;
   std::optional<double> measured_batch, measured_in_flight;
@@ -61,38 +61,38 @@ struct Comparison {
   std::vector<LoadMismatch> mismatches;
   RunFigures measured, as_written, predicted;
   double distance_as_written = 0, distance = 0;
-  std::optional<TimeShares> shares;  ///< of a simulated run
-  /// Figures measured outside their 90 % interval and more than kAgreement from the prediction (for a tail: by a factor
-  /// of more than 1.5), or measured where nothing is predicted. Empty optional: no figure could be judged, as on an
-  /// ideal machine or in a run too long to repeat 40 times.
+  std::optional<TimeShares> shares;  ///< for a simulated run
+  /// Figures measured outside of their 90 % interval and more than kAgreement from the prediction (for a tail: more
+  /// than a factor of 1.5), or measured without a prediction. Empty optional: no figure could be judged, as for the
+  /// ideal roofline or a run too long to repeat 40 times.
   std::optional<std::vector<std::string>> outside;
-  std::vector<std::string> near;        ///< measured outside their intervals, but within that distance
+  std::vector<std::string> near;        ///< measured outside of their intervals, but within that distance
   std::vector<std::string> not_judged;  ///< measured, but without an interval
   std::vector<Assumption> assumptions;  ///< best first
-  std::vector<std::string> not_tried;   ///< assumptions under which the deployment does not fit
+  std::vector<std::string> not_tried;   ///< assumptions with which the deployment does not fit
   std::vector<std::string> findings;    ///< sentences, most important first
 };
 
-/// Within this mean |ln(predicted / measured)| the two agree.
+/// Mean |ln(predicted / measured)| up to which a run and its prediction agree.
 inline constexpr double kAgreement = 0.05;
 
-/// Simulates the scenario as written, again with the run's load where that differs, and then with one assumption
-/// changed at a time. Throws Unavailable when the deployment does not fit.
+/// Simulates the scenario as written, then with the run's load if that differs, and then with one assumption changed at
+/// a time. Throws Unavailable if the deployment does not fit.
 Comparison compare_with_run(const Scenario& scenario, BenchRun run);
 
-/// Host costs of the scenario's engine that bring its runs, each under its own load, closest to their measured TTFT and
-/// TPOT. Throws ConfigError for a run without the means or medians of both.
+/// Fits the host costs of the scenario's engine so that its runs, each with its own load, come closest to their
+/// measured TTFT and TPOT. Throws ConfigError for a run without means or medians of both.
 HostFit fit_host_to_runs(const Scenario& scenario, const std::vector<BenchRun>& runs, int max_evaluations);
 
 // comparison_load.cpp
 /// Adds a note if the run names another model than the scenario's.
 void check_model(const std::string& measured, const std::string& model, std::vector<LoadMismatch>& out);
-/// The scenario's workload with the run's load, and the differences. `predicted` is for the scenario's own load.
+/// The scenario's workload with the load of the run, and the differences. `predicted` is for the scenario's own load.
 WorkloadSpec workload_of_run(const Scenario& scenario, const BenchRun& run, const ServingMetrics& predicted,
                              std::vector<LoadMismatch>& mismatches);
 
 // comparison_assumptions.cpp
-/// Simulates each assumption that applies, on all cores.
+/// Simulates each applicable assumption, on all cores.
 void try_assumptions(const Scenario& reference, const ServingMetrics& predicted, Comparison& comparison);
 
 RunFigures figures_of(const BenchRun& run);

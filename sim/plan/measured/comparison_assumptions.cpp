@@ -1,4 +1,4 @@
-// Assumptions that a user cannot see in a result file, changed one at a time.
+// Assumptions that a result file does not reveal, changed one at a time.
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ struct Known {
   int replicas;
 };
 
-/// `apply` returns what was changed, in words; empty where it does not apply.
+/// `apply` returns the change in words; empty if it does not apply.
 struct Change {
   const char* check;
   std::string (*apply)(Case&, const Known&);
@@ -50,7 +50,8 @@ std::string format_switch(Dtype& format, const char* what) {
   return fmt::format("{} in {}", what, name_of(format));
 }
 
-/// Prompts that share nothing by the scenario, sent to a server that has seen them all: as one long prefix.
+/// All prompts cached: prompts without a shared prefix, sent to a server that has seen them, modelled as one long
+/// prefix.
 std::string all_cached(Case& c, const Known&) {
   WorkloadSpec& w = c.workload;
   if (w.arrivals.process == ArrivalSpec::Process::kTrace || w.turns > 1 || w.shared_prefix_tokens > 0) return "";
@@ -67,7 +68,7 @@ std::string delay(Case& c, const Known& k) {
   return fmt::format("{:.4g} ms more before the engine sees a request", more.in(kMillisecond));
 }
 
-/// A batch limit at the power of two above the sequences that decoded together on average.
+/// A batch limit at the next power of two above the mean number of decoding sequences.
 std::string limit_that_shows(Case& c, const Known& k) {
   const auto tpot = k.run.value("mean_tpot_ms") ? k.run.value("mean_tpot_ms") : k.run.value("median_tpot_ms");
   if (!tpot || k.run.duration_s <= 0 || k.run.output_tokens <= 0) return "";

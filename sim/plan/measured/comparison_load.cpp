@@ -1,4 +1,4 @@
-// The load of a measured run against the scenario's.
+// Compares the load of a measured run with the scenario's.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using Process = ArrivalSpec::Process;
 
-/// Means may differ by this much before they are another load: lengths are drawn.
+/// Relative difference of means up to which loads count as equal, because lengths are random.
 constexpr double kSameMean = 0.02;
 
 std::string count(double value) { return fmt::format("{:.0f}", value); }
@@ -38,8 +38,8 @@ std::string words_of(const ArrivalSpec& a) {
   return "";
 }
 
-/// As the run says it sent its requests; nothing when it does not say. A rate under a cap of requests in flight is
-/// taken as the rate. What a server saw is a rate alone: it replaces the scenario's, which keeps its process.
+/// How the run sent its requests; empty if unknown. A rate with a limit on requests in flight counts as the rate. A
+/// server only knows a rate: it replaces the scenario's rate, and the arrival process stays.
 std::optional<ArrivalSpec> arrivals_of(const BenchRun& run, const ArrivalSpec& scenario) {
   ArrivalSpec a;
   if (run.request_rate) {
@@ -73,7 +73,7 @@ bool same(const ArrivalSpec& a, const ArrivalSpec& b, double requests) {
   return std::abs(a.rate.base() / b.rate.base() - 1) < 0.01 && std::abs(a.cv - b.cv) < 0.05;
 }
 
-/// The law with every length times `factor`.
+/// The distribution with every length scaled by `factor`.
 LengthSpec scaled(const LengthSpec& spec, double factor) {
   const auto times = [&](int tokens) {
     return std::max(1, static_cast<int>(std::lround(std::min(tokens * factor, 1e7))));
@@ -107,7 +107,7 @@ void check_lengths(const char* what, double run_mean, double own_mean, const std
   }
 }
 
-/// The part of a model's name that its repositories carry: letters and digits.
+/// The letters and digits of a model's name, for comparing names.
 std::string plain(const std::string& name) {
   std::string out;
   for (const char c : lower(name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1))) {

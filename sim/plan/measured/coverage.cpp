@@ -18,7 +18,7 @@ using Range = RunIntervals::Range;
 
 Range times(const Range& range, double factor) { return {range.low * factor, range.high * factor}; }
 
-/// Of one metric of a batch, an offline or an online run. The time of a whole run goes as one over its throughput.
+/// The range of one metric of a static, offline or online run. The duration of a run scales as 1 / throughput.
 std::optional<Range> range_of_value(const MeasuredRun& run, const RunIntervals& intervals) {
   if (run.metric == "ttft_ms" || run.metric == "tpot_ms" || run.metric == "itl_ms")
     return intervals.of("mean_" + run.metric);

@@ -18,45 +18,45 @@ struct RunIntervals {
   };
   std::vector<MetricInterval> metrics;
   LoadRegime regime = LoadRegime::kLight;
-  double steady_over_mean = 1;  ///< a closed loop's steady throughput relative to that of the whole run
+  double steady_over_mean = 1;  ///< steady throughput of a closed loop relative to the whole run
   std::optional<Range> of(std::string_view metric) const;
 };
 RunIntervals intervals_of(const Scenario& scenario);
 
-/// For every run that can be predicted, on all cores.
+/// Computes intervals for every predictable run, on all cores.
 std::vector<RunIntervals> run_intervals(const MeasuredRuns& runs);
 
-/// The interval of the metric that a column of a table measures.
+/// The interval of a metric that a column of a table contains.
 struct ColumnRange {
   std::string column, metric;
   std::optional<RunIntervals::Range> range;
 };
-/// The columns of this run, out of those that a table of this kind may have.
+/// The columns of this run among those of a table of this kind.
 std::vector<ColumnRange> ranges_of(const MeasuredRun& run, RunKind kind, const RunIntervals& intervals);
 
-/// How many of a class's measured values lie inside, and how wide the intervals are.
+/// How many measured values of a class are inside, and how wide the intervals are.
 struct CoverageLine {
   std::string name, metric;
   std::size_t rows = 0;
-  double inside = 0;  ///< share of the rows
+  double inside = 0;  ///< fraction of the rows inside
   double width = 0;   ///< median of high / low
 };
 
 /// One value and its interval.
 struct Covered {
-  std::vector<std::string> classes;  ///< classes that it counts in
+  std::vector<std::string> classes;  ///< classes to which it belongs
   std::string metric;
   double measured = 0;
   RunIntervals::Range range;
 };
 std::vector<CoverageLine> coverage(const std::vector<Covered>& values);
 
-/// Scored rows by all, engine and GPU; closed loops also by load, entries of a contest by their kind of load.
-/// Throughputs of entries with arrivals are left out, because they equal the rate that was sent.
+/// Scored rows in total, by engine and by GPU; closed loops also by load, submissions also by kind of load. Throughputs
+/// of submissions with arrivals are omitted, because they equal the offered rate.
 std::vector<Covered> covered_runs(const MeasuredRuns& runs, const CsvTable& table,
                                   const std::vector<RunIntervals>& intervals);
 
-/// Quantiles of ln(measured / predicted) by load regime, as configs/uncertainty/serving.yaml holds them.
+/// Quantiles of ln(measured / predicted) by load regime, as in configs/uncertainty/serving.yaml.
 struct SpreadLine {
   std::string regime, metric;
   std::size_t rows = 0;
@@ -65,7 +65,7 @@ struct SpreadLine {
 struct PredictedTable {
   const MeasuredRuns* runs;
   const CsvTable* table;
-  std::vector<RunPrediction> predictions;  ///< one per row; 0 if there is none
+  std::vector<RunPrediction> predictions;  ///< one per row; 0: no prediction
 };
 std::vector<SpreadLine> spreads_by_regime(const std::vector<PredictedTable>& tables);
 

@@ -33,17 +33,17 @@ constexpr std::array kParameters{
     HostParameter{"rank_skew", &HostCosts::rank_skew, 0, 15},
 };
 
-/// |log(predicted / measured)| beyond which a run says nothing about host costs: another cause has it twice off.
+/// |log(predicted / measured)| beyond which a run says nothing about host costs, because something else is wrong.
 const double kOff = std::log(2.0);
 
-/// What one run measured, and what is predicted for it; a blank one is 0.
+/// The measurements of one run, and their predictions; blank ones are 0.
 struct Measured {
   MeasuredRun* run;
   double ttft_ms, tpot_ms, value;
   RunPrediction predicted{};
 };
 
-/// Of a run with workers apart, those of both kinds.
+/// Sets the host costs of a run; if disaggregated, of both kinds of workers.
 void set_host(MeasuredRun& run, const HostCosts& host) {
   run.deployment->engine.host = host;
   if (!run.serving.disaggregation) return;
@@ -52,7 +52,7 @@ void set_host(MeasuredRun& run, const HostCosts& host) {
   run.serving.disaggregation->prefill = std::move(prefill);
 }
 
-/// Runs that share prices, and the groups they fall into.
+/// The runs, grouped by shared step prices and by group.
 class HostProblem {
  public:
   HostProblem(MeasuredRuns& runs, const CsvTable& table, const std::string& engine, std::size_t smallest_group)
@@ -151,8 +151,8 @@ class HostProblem {
   }
 
  private:
-  /// A group in which more than a third of the values are off by a factor of two under the engine's own costs has
-  /// another cause, which host costs would only hide: it does not count, unless no other does.
+  /// A group in which more than a third of the values are off by a factor of two with the engine's own costs has
+  /// another cause, which host costs would only hide. It is excluded, unless no other group remains.
   void set_aside_contradictions() {
     predict(own_);
     std::map<std::string, std::pair<int, int>> off;  // values beyond, values
@@ -205,7 +205,7 @@ class HostProblem {
   std::vector<HostParameter> parameters_;  ///< that are fitted
 };
 
-/// Costs that are none of the problem's parameters stay as its engine has them.
+/// Costs that are not fitted keep the engine's values.
 HostCosts host_of(const std::vector<double>& x, const HostProblem& problem) {
   HostCosts host = problem.own();
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -215,14 +215,14 @@ HostCosts host_of(const std::vector<double>& x, const HostProblem& problem) {
   return host;
 }
 
-/// Costs in units of each bound.
+/// Costs as fractions of their bounds.
 std::vector<double> fractions_of(const HostCosts& host, const HostProblem& problem) {
   std::vector<double> x;
   for (const HostParameter& p : problem.parameters()) x.push_back((host.*p.member).in(kMicrosecond) / p.high_us);
   return x;
 }
 
-/// Mean squared ln(cost / what is expected), both plus a twentieth of the bound.
+/// Mean squared ln(cost / expected cost), both plus a twentieth of the bound.
 double distance(const std::vector<double>& at, const std::vector<double>& expected) {
   constexpr double kSmall = 0.05;
   double sum = 0;
@@ -233,7 +233,7 @@ double distance(const std::vector<double>& at, const std::vector<double>& expect
   return sum / static_cast<double>(at.size());
 }
 
-/// Subplex within the bounds, in units of each bound: the loss has kinks wherever a queue forms.
+/// Subplex within the bounds, in units of each bound. The loss has kinks wherever a queue forms.
 HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const HostFitOptions& options,
                   double& loss) {
   nlopt::opt search(nlopt::LN_SBPLX, static_cast<unsigned>(problem.parameters().size()));
@@ -260,8 +260,7 @@ HostCosts descend(HostProblem& problem, const HostCosts& start, const HostCosts&
   return host_of(x, problem);
 }
 
-/// The best of descents from `start` and from seeded points that take each cost down to between 1 and 100 % of its
-/// bound.
+/// The best of several descents: from `start`, and from seeded points with each cost at 1 to 100 % of its bound.
 HostCosts minimize(HostProblem& problem, const HostCosts& start, const HostCosts& prior, const HostFitOptions& options,
                    double& loss) {
   HostCosts best = descend(problem, start, prior, options, loss);

@@ -1,4 +1,4 @@
-// An engine's host costs from the user's own runs.
+// Fits an engine's host costs to the user's own runs.
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-/// Small against a few percent of error, large against what the runs do not see.
+/// Small compared with errors of a few percent, large for costs that the runs do not determine.
 constexpr double kPull = 0.005;
 
 }  // namespace

@@ -72,7 +72,7 @@ double predicted(StepModel& model, const LlamaTest& test) {
   double seconds = 0;
   if (test.prompt > 0) seconds += prompt_time(model, test.prompt, test.depth).base();
   if (test.output > 0) {
-    const double context = test.depth + test.prompt + (test.output + 1) / 2.0;  // of the step halfway
+    const double context = test.depth + test.prompt + (test.output + 1) / 2.0;  // of the middle step
     seconds += test.output * token_time(model, context).base();
   }
   return (test.prompt + test.output) / seconds;

@@ -1,5 +1,5 @@
 #pragma once
-// What llama-bench measured: the speed of one user's prompts and answers, test by test.
+// Results of llama-bench: prompt and generation speed of a single user, test by test.
 
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace roofcast {
 
-/// `prompt` tokens at once, then `output` one after another, behind `depth` tokens that are in the cache already.
+/// A test: `prompt` tokens in one pass, then `output` tokens one by one, after `depth` cached tokens.
 struct LlamaTest {
   int prompt = 0, output = 0, depth = 0;
   double tokens_per_s = 0;   ///< of prompt and output together
@@ -21,12 +21,12 @@ struct LlamaBench {
   std::vector<LlamaTest> tests;
 };
 
-/// The tests of `llama-bench -o json`, jsonl or csv (tools/llama-bench/README.md of llama.cpp); nothing for a file of
-/// another kind. Throws ConfigError for a test that is incomplete or out of range.
+/// The tests in a file of `llama-bench -o json`, jsonl or csv (tools/llama-bench/README.md of llama.cpp); empty for
+/// other files. Throws ConfigError for incomplete tests or values out of range.
 std::optional<LlamaBench> read_llama_bench(const std::string& path);
 
-/// The speeds beside their predictions: no load is simulated, and no assumption changed. Throws ConfigError where the
-/// scenario's engine is not llama.cpp or its like, Unavailable when the deployment does not fit.
+/// Compares measured and predicted speeds; simulates no load and changes no assumption. Throws ConfigError if the
+/// engine of the scenario is not llama.cpp or similar, Unavailable if the deployment does not fit.
 Comparison compare_with_llama_bench(const Scenario& scenario, const LlamaBench& bench);
 
 }  // namespace roofcast

@@ -50,7 +50,7 @@ LocalRun read_row(const CsvTable& table, std::size_t row) {
   return run;
 }
 
-/// Tied where they are equal: llama.cpp's products of all narrow formats run on the same units.
+/// The free constants. Constants that are equal are tied: llama.cpp runs all narrow formats on the same units.
 std::vector<std::vector<double*>> free_constants(RooflineBackend& backend) {
   std::vector<std::vector<double*>> out;
   for (double RooflineShares::*member : {&RooflineShares::memory, &RooflineShares::compute,
@@ -77,7 +77,7 @@ double mean_error(const RooflineBackend& backend, const std::vector<const LocalR
   return sum / static_cast<double>(std::max<std::size_t>(1, runs.size()));
 }
 
-/// Moves one constant while that helps; true when it did.
+/// Moves one constant as long as that helps; returns whether it did.
 template <class Set>
 bool search(const Set& set, double value, double most, double step, double& best, const RooflineBackend& backend,
             const std::vector<const LocalRun*>& runs) {

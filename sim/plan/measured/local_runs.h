@@ -1,5 +1,5 @@
 #pragma once
-// Published speeds of engines for one user (llama-bench and the like): predicted, and fitted by backend.
+// Published single-user speeds of local engines (llama-bench and similar): predicted, and fitted by backend.
 
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@ namespace roofcast {
 struct Deployment;
 class StepModel;
 
-/// One speed of one machine: `tokens` prompt tokens at once, or that many tokens one after another from an empty cache.
+/// One speed of one machine: `tokens` prompt tokens in one pass, or as many tokens generated from an empty cache.
 struct LocalRun {
   std::shared_ptr<const Deployment> deployment;
   bool prompt = false;
@@ -22,29 +22,29 @@ struct LocalRun {
   double tokens_per_s = 0;
 };
 
-/// Columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s, and optionally gpus, each with a slice of
-/// the layers. Throws ConfigError for what cannot be read.
+/// Reads columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s, and optionally gpus (each GPU holds
+/// a slice of the layers). Throws ConfigError for invalid values.
 std::vector<LocalRun> read_local_runs(const CsvTable& table);
 
-/// One step of `tokens` prompt tokens after `depth` cached ones; one token after `context` of them.
+/// prompt_time: one step of `tokens` prompt tokens after `depth` cached ones. token_time: one token after `context`
+/// tokens.
 Seconds prompt_time(StepModel& model, int tokens, int depth);
 Seconds token_time(StepModel& model, double context);
 
-/// Tokens per second. `backend` replaces that of the deployment's engine; null: the engine's.
+/// Tokens per second. `backend` overrides that of the deployment's engine; null: the engine's.
 double predicted_speed(const LocalRun& run, const RooflineBackend* backend = nullptr);
 
-/// The constants of a backend that are neither 0 nor 1 (a single one for all formats where they are equal), with the
-/// least mean of |ln(predicted / measured)|: coordinate search from the file's values, in steps that halve from 20 to 1
-/// %.
+/// Fits the constants of a backend that are neither 0 nor 1 (one constant for all formats where they are equal) to the
+/// least mean |ln(predicted / measured)|: coordinate search from the file's values, in steps from 20 % halved to 1 %.
 RooflineBackend fit_backend(const RooflineBackend& start, const std::vector<const LocalRun*>& runs);
 
 /// The accuracy of a backend.
 struct BackendScore {
-  std::string name;         ///< of the library and its backend
+  std::string name;         ///< name of the library and its backend
   RooflineBackend backend;  ///< fitted to all rows
   std::vector<std::string> gpus;
-  std::vector<double> logs;      ///< ln(predicted / measured), by row
-  std::vector<double> left_out;  ///< the same, with constants fitted without the row's GPU; empty: not asked for
+  std::vector<double> logs;      ///< ln(predicted / measured) per row
+  std::vector<double> left_out;  ///< the same with constants fitted without the row's GPU; empty: not requested
 };
 
 /// One entry per backend of the engine that has rows.

@@ -42,7 +42,7 @@ int tokens(const Json& line, const char* key, const std::string& where) {
 }
 
 struct Line {
-  MeasuredRequest request;  ///< its latencies still times of the engine's clock
+  MeasuredRequest request;  ///< latencies are still engine clock times
   double queued = 0;
 };
 
@@ -51,7 +51,7 @@ bool blank(const Json& line, const char* key) {
   return at == line.end() || at->is_null();
 }
 
-/// Nothing for a request that the engine has no times of: it failed, or was cut off.
+/// Empty for a request without engine times: it failed, or was cut off.
 std::optional<Line> read_line(const Json& json, const std::string& where) {
   Line line;
   MeasuredRequest& r = line.request;

@@ -1,5 +1,5 @@
 #pragma once
-// A measured run of vLLM with the times of every request, played again.
+// A recorded run of vLLM with the times of every request, simulated again.
 
 #include <algorithm>
 #include <memory>
@@ -12,7 +12,7 @@ namespace roofcast {
 
 struct Deployment;
 
-/// One request of the run. Times from the first arrival; latencies from the request's own.
+/// One request of the run. Arrival counts from the first arrival; latencies count from the request's own arrival.
 struct MeasuredRequest {
   std::string id;
   double arrival_s = 0;
@@ -30,15 +30,15 @@ struct RequestRun {
   int left_out = 0;  ///< requests without times
 };
 
-/// Lines of {request_id, input_toks, output_toks, arrival_time (wall clock), queued_ts (or scheduled_ts),
-/// first_token_ts, last_token_ts (the engine's clock)}, with the engine's settings in the file beside it that ends in
-/// `meta.json` in place of `requests.jsonl`, or in the only one there (read_request_settings, which takes `gpu` and
-/// `model`). The two clocks are as far apart as the request that took least from arrival to queue shows. Throws
+/// Reads lines of {request_id, input_toks, output_toks, arrival_time (wall clock), queued_ts (or scheduled_ts),
+/// first_token_ts, last_token_ts (the engine's clock)}. Engine settings come from the file next to it whose name ends
+/// in `meta.json` instead of `requests.jsonl`, or from the only such file (read_request_settings, which takes `gpu` and
+/// `model`). The offset of the two clocks is that of the request with the least time from arrival to queue. Throws
 /// ConfigError `path:line: message`.
 RequestRun read_request_run(const std::string& path, const std::string& gpu = {}, const std::string& model = {});
 
-/// Simulates the arrivals and fills in the predictions. Throws Unavailable when the model does not fit, ConfigError
-/// when a request is too long.
+/// Simulates the arrivals and sets the predictions. Throws Unavailable if the model does not fit, ConfigError if a
+/// request is too long.
 void predict_requests(RequestRun& run);
 
 /// One metric at one statistic: p50, p90, p99 and mean of TTFT, TPOT and end-to-end latency.

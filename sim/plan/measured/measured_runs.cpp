@@ -11,7 +11,7 @@
 namespace roofcast {
 namespace {
 
-/// What prices of steps depend on, beside the host's costs.
+/// What step prices depend on, except host costs.
 std::string pricing_key(const Deployment& d, const std::string& model) {
   const Precision& p = d.precision;
   return fmt::format("{}|{}|{:x}|{}.{}.{}.{}|{}.{}.{}.{}.{}.{}", model, d.gpu.name, d.engine.settings_id, d.sharding.tp,
@@ -20,7 +20,7 @@ std::string pricing_key(const Deployment& d, const std::string& model) {
                      name_of(p.kv_cache), p.static_activations);
 }
 
-/// A row that is not predicted yet: whose it is, and whether its error counts.
+/// A row before its prediction: its classes, and whether its error counts.
 MeasuredRun describe(RunKind kind, const RunColumns& c, std::size_t row) {
   MeasuredRun run;
   run.row = row;

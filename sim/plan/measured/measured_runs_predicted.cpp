@@ -1,4 +1,4 @@
-// What a measured run is predicted to show.
+// Predicts measured runs.
 
 #include <algorithm>
 

@@ -9,8 +9,8 @@
 namespace roofcast {
 namespace {
 
-/// A run that names a model we know, and another one than the scenario's: what would explain the difference is
-/// nonsense.
+/// Throws ConfigError if the run names a known model other than the scenario's: explaining the difference would be
+/// pointless.
 void refuse_other_model(const std::string& path, const std::string& run_model, const std::string& model) {
   const std::string measured = shipped_name("models", run_model);
   if (measured.empty() || measured == shipped_name("models", model)) return;

@@ -15,7 +15,7 @@ namespace {
 /// Columns along which a run has neighbours.
 constexpr std::string_view kAxes[] = {"concurrency", "batch", "request_rate", "osl"};
 
-/// Columns that are no settings.
+/// Columns that are not settings.
 bool tells_nothing(std::string_view column) {
   constexpr std::string_view kNames[] = {
       "id",      "measured", "engine_version", "version",   "source",       "launch_confidence", "suspect",   "note",
@@ -25,7 +25,7 @@ bool tells_nothing(std::string_view column) {
          std::find(std::begin(kNames), std::end(kNames), column) != std::end(kNames);
 }
 
-/// The row's settings as one word, without those of the column `but`.
+/// A row's settings as one string, without those of the column `but`.
 std::string settings_of(const CsvTable& table, std::size_t row, std::string_view but) {
   std::string word;
   for (std::size_t c = 0; c < table.columns().size(); ++c) {
@@ -39,14 +39,14 @@ struct Point {
   double at, value;
 };
 
-/// Of a field on an axis; 0 where it is blank, infinite or no number.
+/// The value of a field on an axis; 0 if it is blank, infinite or not a number.
 double place_of(std::string_view field) {
   double at = 0;
   const auto read = from_chars(field.data(), field.data() + field.size(), at);
   return read.ec == std::errc() && std::isfinite(at) && at > 0 ? at : 0;
 }
 
-/// The nearest place on one side, and the runs there.
+/// The nearest value on one side, and the runs there.
 struct Nearest {
   double at = 0, logarithms = 0, runs = 0;
 
@@ -58,7 +58,7 @@ struct Nearest {
   double logarithm() const { return logarithms / runs; }
 };
 
-/// Between the nearest on either side, in logarithms of both; repeats of a neighbour count as their mean.
+/// Log-log interpolation between the nearest neighbours on both sides; repeats of a neighbour count as their mean.
 std::optional<double> interpolated(const std::vector<Point>& mates, double at) {
   Nearest below, above;
   for (const Point& p : mates) {

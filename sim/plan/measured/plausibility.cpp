@@ -23,7 +23,7 @@ struct Figures {
   double ttft, tpot;  ///< seconds
 };
 
-/// Why the datasheet forbids these figures; empty where it does not.
+/// Why these figures beat the datasheet; empty if they do not.
 std::string datasheet_doubt(const MeasuredRun& run, const Figures& f) {
   auto ideal = std::make_shared<Deployment>(*run.deployment);
   ideal->fidelity = Fidelity::kIdeal;
@@ -54,7 +54,7 @@ std::string datasheet_doubt(const MeasuredRun& run, const Figures& f) {
   return "";
 }
 
-/// The datasheet's times of one replica, the least that any launch of it takes.
+/// Ideal times of one replica: lower bounds for any launch of it.
 class DatasheetTimes {
  public:
   explicit DatasheetTimes(const MeasuredRun& run) : run_(run), ideal_(std::make_shared<Deployment>(*run.deployment)) {
@@ -63,12 +63,12 @@ class DatasheetTimes {
   }
 
   double output_tokens() const { return run_.workload.output_tokens.mean(); }
-  /// A decode step of so many sequences.
+  /// A decode step of this many sequences.
   double step(double sequences) {
     const int decodes = std::max(1, static_cast<int>(sequences));
     return model_->cost({.decodes = decodes, .decode_context = decodes * context(), .prefills = {}}).time.base();
   }
-  /// One prompt of several that share a pass over the weights; 0 where prompts may be found in the prefix cache.
+  /// One of several prompts that share a pass over the weights; 0 if prompts may be in the prefix cache.
   double prompt(double waiting) {
     const WorkloadSpec& w = run_.workload;
     if (ideal_->engine.prefix_caching && w.shared_prefix_tokens > 0) return 0;
@@ -79,8 +79,8 @@ class DatasheetTimes {
         PrefillChunk{.tokens = static_cast<int>(length), .context_before = 0});
     return model_->cost({.prefills = prompts}).time.base() / static_cast<double>(prompts.size());
   }
-  /// Seconds a request and replica where so many are in flight: prompts and decode steps may share their passes, and
-  /// the ranks and stages of a replica work side by side.
+  /// Seconds per request and replica with this many in flight. Prompts and decode steps may share passes, and the ranks
+  /// and stages of a replica run in parallel.
   double share(double in_flight) {
     const Deployment& d = *ideal_;
     const double length = run_.workload.prompt_tokens.mean() + output_tokens();
@@ -129,7 +129,7 @@ std::string metric_doubt(const MeasuredRun& run, std::string_view metric, double
 /// The doubts of a table without closed loops.
 std::string table_doubt(RunKind kind, const CsvTable& table, const MeasuredRun& run) {
   const double replicas = std::max(1, run.serving.replicas);
-  // At a rate, or for a time, as many are in flight as there is room for.
+  // With a rate or a duration, the number in flight is limited only by memory.
   const bool counted = kind != RunKind::kSubmission && run.workload.requests > 0 && !run.workload.duration;
   const double in_flight = kind == RunKind::kSteady ? run.workload.arrivals.concurrency / replicas
                            : counted                ? static_cast<double>(run.workload.requests) / replicas
@@ -157,7 +157,7 @@ std::string table_doubt(RunKind kind, const CsvTable& table, const MeasuredRun& 
   return judged ? of(run.metric, "value") : "";
 }
 
-/// Runs that differ by their load alone.
+/// Settings of runs that differ only in their load.
 std::string settings_of(const CsvTable& table, const MeasuredRun& run) {
   std::string key = run.classes.version + "|" + run.classes.harness;
   for (std::string_view name :

@@ -1,26 +1,25 @@
 #pragma once
-// Whether a measured run can be what its table says it is.
+// Checks whether a measured run is plausible.
 
 #include "base/csv.h"
 #include "sim/plan/measured/measured_runs.h"
 
 namespace roofcast {
 
-/// Marks runs that cannot be so: MeasuredRun::doubt says why, and they are no longer scored. A run is
-/// judged by its own figures and by the datasheet (Fidelity::kIdeal), never by a calibrated prediction. With c requests
-/// in flight, a latency of TTFT + osl TPOT and Little's law, c osl TPOT / latency of them decode at a time.
-///   bytes    TPOT is at least the datasheet's time of a decode step of that many sequences
-///   FLOPs    the latency is at least the datasheet's time of c prompts, where the same GPUs prefill and decode, and
-///            no prompt is found in the prefix cache
-///   service  TTFT is at least the datasheet's time of one prompt, likewise
-///   load     TPOT is not half as long again as at twice the load or more, all else equal
-/// Of other tables each metric by itself:
+/// Marks implausible runs: MeasuredRun::doubt gives the reason, and they are no longer scored. Runs are checked against
+/// their own figures and the datasheet (Fidelity::kIdeal), never against a calibrated prediction. With c requests in
+/// flight, a latency of TTFT + osl TPOT, and Little's law, c osl TPOT / latency sequences decode at a time.
+///   bytes    TPOT is at least the ideal time of a decode step of that many sequences
+///   FLOPs    the latency is at least the ideal time of c prompts, if the same GPUs prefill and decode and the prefix
+///            cache is not used
+///   service  TTFT is at least the ideal time of one prompt, likewise
+///   load     TPOT is at most 1.5 times that at twice the load or more, all else equal
+/// In other tables, each metric separately:
 ///   ttft_ms  at least one prompt; tpot_ms, itl_ms: at least a decode step of one sequence
 ///   e2e_ms   at least one request of the batch alone, and as a rate:
-///   rates    a request's seconds of a replica are at least its prompt's in a full pass, and its decode steps' shared
-///   by
-///            as many as are in flight and fit the memory, whichever is longer
-/// Each with a tolerance of 15 %, for clocks above the datasheet's and means of few requests.
+///   rates    replica seconds per request are at least the larger of its prompt in a full pass, and its share of the
+///            decode steps of as many sequences as are in flight and fit in memory
+/// Each check has a tolerance of 15 %, for clocks above the datasheet's and means of few requests.
 void mark_implausible(MeasuredRuns& runs, const CsvTable& table);
 
 }  // namespace roofcast

@@ -28,10 +28,10 @@ constexpr std::array kCosts{
     PopulationCost{"launch_pace", nullptr, 1, 0.01, 0.4, kHost},
 };
 constexpr std::size_t kCount = kCosts.size();
-constexpr double kStep = 0.4;      ///< of ln(cost) in a slope: queues make the response rough
-constexpr double kFurthest = 1.2;  ///< of ln(cost) from where its slope was taken
+constexpr double kStep = 0.4;      ///< step of ln(cost) for a slope; large, because queues make the response rough
+constexpr double kFurthest = 1.2;  ///< maximum distance of ln(cost) from where its slope was taken
 const double kMost = std::log(2.0);
-constexpr double kPriorWeight = 0.02;  ///< of a squared departure, beside the error of one group
+constexpr double kPriorWeight = 0.02;  ///< weight of a squared departure relative to the error of one group
 
 double value_of(const EngineSpec& engine, const PopulationCost& cost) {
   return cost.member == nullptr ? 1.0 / engine.launch_speed : (engine.host.*cost.member).in(kMicrosecond);
@@ -47,7 +47,7 @@ const std::string& owner_of(const Membership& member, const PopulationCost& cost
   return member[static_cast<std::size_t>(cost.owner)];
 }
 
-/// What of an engine's spec belongs to the population.
+/// The parts of an engine's spec that belong to the population.
 struct HostSettings {
   HostCosts host;
   double launch_speed = 1;
@@ -158,7 +158,7 @@ double PopulationFit::loss() const {
   return groups.empty() ? 0 : total / static_cast<double>(groups.size());
 }
 
-/// Iteratively reweighted least squares. Unknowns: ln of every cost of every member, and of the population's means.
+/// Iteratively reweighted least squares. Unknowns: ln of every cost of every member, and of the population means.
 PopulationCosts PopulationFit::fit(const std::function<bool(const MeasuredRun&)>& counts) const {
   std::map<std::string, std::size_t> first;  // of a member's unknowns
   for (const auto& [name, costs] : present_) first.emplace(name, kCount * first.size());

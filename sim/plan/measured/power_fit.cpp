@@ -20,7 +20,7 @@ Features features(const PowerSample& s) {
 
 PowerCurve curve_of(const Features& k) { return {.static_share = k[0], .compute_share = k[1], .memory_share = k[2]}; }
 
-/// Least absolute error by least squares weighted anew; `active` columns alone.
+/// Least absolute error by iteratively reweighted least squares, for the columns in `active`.
 Features weighted_fit(const Eigen::MatrixX3d& a, const Eigen::VectorXd& y, const Eigen::VectorXd& row_weight,
                       const std::vector<int>& active) {
   constexpr int kRounds = 40;

@@ -1,5 +1,5 @@
 #pragma once
-// The power curve that measured servers ask for.
+// Fits the power curve to measured servers.
 
 #include <span>
 #include <string>
@@ -12,33 +12,33 @@
 
 namespace roofcast {
 
-/// One measured run: what its GPUs drew, and how busy they were.
+/// One measured run: the power of its GPUs, and their utilization.
 struct PowerSample {
   std::string model, gpu;
-  Watts idle, board, measured;  ///< of one GPU
+  Watts idle, board, measured;  ///< per GPU
   Utilization utilization;      ///< while a step runs, at the measured speed
-  double busy_share = 0;        ///< of the time that a step was running
+  double busy_share = 0;        ///< fraction of the time that a step was running
 };
 
-/// Runs with a measured power. Their utilization is the predicted one times predicted over measured inter-token
-/// latency: the work of a step is known, and an error of the forecast's speed is not blamed on the curve.
-/// Throws ConfigError where the table measures no power.
+/// Runs with measured power. Utilization is the predicted one times predicted / measured inter-token latency, because
+/// the work of a step is known and errors of the predicted speed should not affect the curve. Throws ConfigError if the
+/// table has no power.
 std::vector<PowerSample> power_samples(const MeasuredRuns& runs, const CsvTable& table,
                                        const std::vector<RowPrediction>& rows);
 
-/// Of one GPU on average: idle while no step runs.
+/// Mean power of one GPU: idle power while no step runs.
 Watts mean_power(const PowerSample& sample, const PowerCurve& curve);
 
-/// Least absolute relative error, every GPU counting as one; shares are not negative.
+/// Minimizes the mean absolute relative error, with equal weight per GPU type; all coefficients are >= 0.
 PowerCurve fit_power(std::span<const PowerSample> samples);
 
-/// Errors of power on runs that a curve did not see.
+/// Power errors on runs left out of the fit.
 struct PowerErrors {
-  std::string name;  ///< the GPU judged
+  std::string name;  ///< the GPU that was left out
   ErrorSummary errors;
   LogSpread spread;  ///< 5 and 95 % quantiles of ln(measured / predicted)
 };
-/// Each run predicted by a curve fitted without its class; by GPU, then over all.
+/// Predicts each run with a curve fitted without its class. By GPU, then over all.
 enum class LeftOut { kNothing, kModel, kGpu };
 std::vector<PowerErrors> power_errors(std::span<const PowerSample> samples, LeftOut left_out);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Runs that others published, each with the scenario that describes it: predictions of what nothing was fitted to.
+// Published runs that nothing was fitted to, each with the scenario that describes it.
 
 #include <string>
 #include <vector>
@@ -10,28 +10,28 @@
 
 namespace roofcast {
 
-/// What a table may hold of a run, in the words of `vllm bench serve`: milliseconds, output tokens a second.
+/// Metrics that a table may contain, named as in `vllm bench serve`: milliseconds, output tokens per second.
 inline constexpr const char* kPublishedMetrics[] = {"mean_ttft_ms", "median_ttft_ms", "mean_tpot_ms", "median_tpot_ms",
                                                     "output_throughput"};
 
 struct PublishedRun {
   std::string group;  ///< engine profile and GPU
-  std::string note;   ///< why it cannot be predicted; empty when it can
+  std::string note;   ///< why it cannot be predicted; empty: it can
   std::string engine, gpu;
-  std::vector<double> predictions;  ///< one a metric; empty with a note
-  RunIntervals intervals;           ///< where they were asked for
+  std::vector<double> predictions;  ///< one per metric; empty with a note
+  RunIntervals intervals;           ///< if requested
 };
 
-/// Whether the table has a column of scenarios: maps, not words.
+/// Whether the table has a column of scenarios (maps).
 bool holds_scenarios(const CsvTable& table);
 
-/// The scenario of a row, as `simulate` takes it.
+/// The scenario of a row, as input of `simulate`.
 ConfigTree published_scenario(const CsvTable& table, std::size_t row);
 
-/// Simulates the scenario of each row, YAML or JSON in one field, on all cores.
+/// Simulates the scenario of each row (YAML or JSON in one field), on all cores.
 std::vector<PublishedRun> predict_published(const CsvTable& table, bool intervals = false);
 
-/// Values within their intervals, by all, engine and GPU.
+/// Values inside their intervals: in total, by engine and by GPU.
 std::vector<Covered> covered_published(const CsvTable& table, const std::vector<PublishedRun>& runs);
 
 /// Errors by group, then over all rows.

@@ -43,7 +43,7 @@ LaunchDefaults launch_defaults(bool first_engine, int context, std::optional<boo
 constexpr double kMost = 1e15;       // blocks and bytes of a cache: exact as doubles and as 64-bit integers
 constexpr int kMostRanks = 1 << 16;  // per kind of parallelism, as in a scenario
 
-/// Whether `text` contains `word`, and not as the beginning of a longer number ("l4" in "l40").
+/// Whether `text` contains `word`, and not as part of a longer number ("l4" in "l40").
 bool names(const std::string& text, const std::string& word) {
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
@@ -63,7 +63,7 @@ bool names_all(const std::string& text, const std::string& key) {
   return true;
 }
 
-/// The recorded settings; what vLLM resolved overrides what it was told.
+/// The recorded settings; values resolved by vLLM override its arguments.
 class Settings {
  public:
   explicit Settings(std::string where) : where_(std::move(where)), meta_(read_json(where_, "a run's settings")) {
@@ -125,7 +125,7 @@ std::string gpu_of(const Settings& s, const std::string& asked) {
   return named;
 }
 
-/// `context`: the model's own.
+/// `context`: the context of the model.
 Entries engine_entries(const Settings& s, int context) {
   const Mark mark = s.mark();
   const std::string version = s.text("/vllm_version");
@@ -149,7 +149,7 @@ Entries engine_entries(const Settings& s, int context) {
   if (known) e.push_back(word("version", version.c_str()));
   e.push_back(word("front_end", "none"));
   if (first_engine && defaults.chunked_prefill) e.push_back(word("scheduler", "decode_first"));
-  // Recorded prompts differ, but with it preempted requests find their own blocks again. The default from 0.8 on.
+  // Recorded prompts differ, but preempted requests reuse their own blocks. On by default from 0.8.
   const auto flag = [&](const char* key, bool value) { e.push_back(word(key, value ? "true" : "false")); };
   flag("prefix_caching", s.resolved_flag("/resolved_config/cache_config/enable_prefix_caching",
                                          "/engine_kwargs/enable_prefix_caching", !first_engine));

@@ -109,7 +109,7 @@ class RowWriter {
   int isl() const { return c_.needed(row_, "isl"); }
   int osl() const { return c_.needed(row_, "osl"); }
 
-  /// Takes the cells as blank that a rule of the recipe calls unread.
+  /// Treats cells as blank if a rule of the recipe marks them as unread.
   void leave_unread() {
     if (!recipe_) return;
     const ConfigTree* version = release_->find("version");
@@ -123,7 +123,7 @@ class RowWriter {
     unread_ = unread_columns(*recipe_, facts);
   }
 
-  /// A table of one engine need not name it: its recipe launches that one alone.
+  /// A table of one engine need not name it, because its recipe applies only to that engine.
   std::string engine_name() const {
     const std::string written = text("engine");
     return written.empty() && recipe_ && recipe_->engines.size() == 1 ? recipe_->engines.front() : written;
@@ -296,7 +296,7 @@ class RowWriter {
     return m.empty() ? nullptr : m.map();
   }
 
-  /// Who sends the load, as the recipe knows it; empty: not known.
+  /// The client that sends the load, from the recipe; empty: unknown.
   std::string client_name() const {
     if (!recipe_) return "";
     for (const std::string& load : {text("task"), text("isl") + "/" + text("osl")}) {
@@ -345,7 +345,7 @@ class RowWriter {
     return m.map();
   }
 
-  /// As many users as ran at the same time on average.
+  /// As many users as ran concurrently on average.
   ConfigTree steady(MapBuilder& m, bool client) const {
     if (text("task").find("image") != std::string::npos || text("task").find("video") != std::string::npos)
       throw ConfigError(mark_, "its prompts hold images or videos, whose encoder is not simulated");

@@ -36,8 +36,8 @@ void set_model(Draft& draft, const std::string& model) {
   draft.set("model", shipped.empty() ? model : shipped);
 }
 
-/// All alike: that length. Else a lognormal with their mean and spread between their ends; without single lengths the
-/// mean alone is known.
+/// Equal lengths: that length. Otherwise a lognormal with their mean and standard deviation, between their extremes.
+/// Without single lengths only the mean is known.
 void set_lengths(Draft& draft, const std::string& key, const std::vector<int>& lengths, double mean) {
   if (mean <= 0) {
     draft.assume(fmt::format("the file does not say how many {}; set workload.{}", key, key));
@@ -102,7 +102,7 @@ RunScenario scenario_of_run(const BenchRun& run) {
   set_arrivals(draft, run);
   set_lengths(draft, "prompt_tokens", run.prompt_lengths, run.mean_prompt());
   set_lengths(draft, "output_tokens", run.output_lengths, run.mean_output());
-  constexpr double kEnough = 2000;  // of a live server, whose requests nobody counted from a first to a last
+  constexpr double kEnough = 2000;  // for a live server, whose requests are not counted
   draft.set("workload.requests",
             fmt::format("{:.0f}", run.window ? std::min(run.completed, kEnough) : std::max(1.0, run.requests())));
   return std::move(draft).take();

@@ -9,7 +9,7 @@
 
 namespace roofcast {
 
-/// Kinds of tables, told apart by their columns, never by the file's name.
+/// Kinds of tables, recognised by their columns, not by the file name.
 enum class RunKind {
   kAggregated,     ///< closed loop on one deployment: ttft_ms, tpot_ms
   kDisaggregated,  ///< the same with prefill and decode on separate workers
@@ -17,20 +17,20 @@ enum class RunKind {
   kOffline,        ///< everything queued at once: metric, value
   kOnline,         ///< an offered rate: metric, value
   kSteady,         ///< a server at a steady batch: mean_batch; median_itl_ms, output_tokens_per_s
-  kSubmission,     ///< entries of a contest: system, scenario, target_qps; tokens_per_s, or limits that were kept
+  kSubmission,     ///< submissions (MLPerf): system, scenario, target_qps; tokens_per_s, or limits that were met
 };
 
 /// Measures TTFT and TPOT of a closed loop.
 inline bool closed_loop(RunKind kind) { return kind == RunKind::kAggregated || kind == RunKind::kDisaggregated; }
 
-/// What a server at a steady batch measures, as columns and as metrics.
+/// Metrics (and columns) of a server at a steady batch.
 inline constexpr std::array<std::string_view, 4> kSteadyMetrics{"median_itl_ms", "output_tokens_per_s", "power_w",
                                                                 "joules_per_output_token"};
 
-/// Throws ConfigError where the columns are of none of the kinds.
+/// Throws ConfigError for columns of an unknown kind.
 RunKind kind_of(const CsvTable& table);
 
-/// What was measured; 0 where the column or its cell is blank.
+/// The measured value; 0 if the column is absent or the cell blank.
 double measured_value(const CsvTable& table, std::size_t row, std::string_view column);
 
 /// A table's cells by column name; absent columns read as blank.

@@ -47,8 +47,7 @@ Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vect
         add(samples, group, std::string(kSteadyMetrics[k]), run.dense, predicted[k],
             measured_value(table, i, kSteadyMetrics[k]));
     } else if (runs.kind == RunKind::kSubmission) {
-      // Behind arrivals the throughput is the rate that was sent: what is foretold there is whether the limits are
-      // kept.
+      // With arrivals the throughput is the offered rate: what is predicted is whether the limits are met.
       if (!run.workload.objectives)
         add(samples, group, run.metric, run.dense, p.value, measured_value(table, i, run.metric));
     } else {
@@ -58,7 +57,7 @@ Samples collect(const MeasuredRuns& runs, const CsvTable& table, const std::vect
   return samples;
 }
 
-/// Every group of `least` rows or more counts once.
+/// Mean of the groups with at least `least` rows, with equal weights.
 std::vector<AccuracyLine> means_of(const std::vector<AccuracyLine>& lines, const std::string& name, bool dense_only,
                                    std::size_t least) {
   std::map<std::string, std::vector<const AccuracyLine*>> by_metric;
@@ -86,7 +85,7 @@ std::vector<AccuracyLine> means_of(const std::vector<AccuracyLine>& lines, const
   return means;
 }
 
-/// Means over the groups of five rows or more, and over all where some have fewer.
+/// Adds means over groups of five rows or more, and over all groups if some are smaller.
 void add_means(std::vector<AccuracyLine>& lines, const std::string& name, bool dense_only) {
   constexpr std::size_t kRows = 5;
   const bool small = std::any_of(lines.begin(), lines.end(), [&](const AccuracyLine& line) {
@@ -113,7 +112,7 @@ std::vector<AccuracyLine> lines_of(const Samples& samples) {
   return lines;
 }
 
-/// Runs of one deployment under different host costs do not share prices.
+/// Runs of one deployment with different host costs do not share prices.
 std::string costs_key(const EngineSpec& engine) {
   const HostCosts& h = engine.host;
   return fmt::format("|{}.{}.{}.{}.{}.{}.{}.{}.{}", engine.launch_speed, h.step_time.base(), h.sequence_time.base(),
@@ -121,7 +120,7 @@ std::string costs_key(const EngineSpec& engine) {
                      h.launch_time.base(), h.eager_step_time.base(), h.rank_skew.base());
 }
 
-/// A run whose requests do not all fit the cache at their mean length waits for memory.
+/// A run waits for memory if its requests, at mean length, do not all fit in the cache.
 std::string load_of(RunKind kind, const MeasuredRun& run) {
   const Deployment& d = *run.deployment;
   const double tokens = run.workload.prompt_tokens.mean() + run.workload.output_tokens.mean();

@@ -1,5 +1,5 @@
 #pragma once
-// Predictions of a table of measured runs, and how far off they are by group and regime.
+// Predictions of a table of measured runs, and their errors by group and load.
 
 #include <functional>
 #include <optional>
@@ -17,7 +17,7 @@ struct RowPrediction {
   std::string note;
 };
 
-/// Predicts every row for which `wanted` holds (null: all), on all cores; rows of one deployment share prices.
+/// Predicts every row for which `wanted` holds (null: all), on all cores. Rows of one deployment share step prices.
 std::vector<RowPrediction> predict_all(const MeasuredRuns& runs,
                                        const std::function<bool(const MeasuredRun&)>& wanted = nullptr);
 
@@ -27,7 +27,7 @@ struct AccuracyLine {
   ErrorSummary errors;
   double spearman = 0;  ///< rank correlation of predicted and measured; NaN if nothing can be ranked
   bool dense = true;
-  MeasurementFloor floor = {};  ///< of a group
+  MeasurementFloor floor = {};  ///< noise floor of a group
 };
 
 /// By group and metric; then the mean of the groups with at least 5 rows, each counted once ("all groups", "dense
@@ -39,7 +39,7 @@ std::vector<AccuracyLine> accuracy_by(const MeasuredRuns& runs, const CsvTable& 
                                       const std::vector<RowPrediction>& rows,
                                       const std::function<std::string(const MeasuredRun&)>& group_of,
                                       const std::string& mean);
-/// The same rows by load: light (at most 4 requests in flight per GPU), loaded, KV-limited (queues for memory).
+/// The same rows by load: light (at most 4 requests in flight per GPU), loaded, KV-limited (requests wait for memory).
 std::vector<AccuracyLine> accuracy_by_load(const MeasuredRuns& runs, const CsvTable& table,
                                            const std::vector<RowPrediction>& rows);
 

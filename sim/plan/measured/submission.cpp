@@ -25,7 +25,7 @@ const std::vector<ConfigTree>& items(const ConfigTree& map, const std::string& k
   return list != nullptr && *list ? (*list)->items : kNone;
 }
 
-/// The first entry whose `name` fits.
+/// The first entry whose `name` matches.
 ConfigTree first_named(const ConfigTree& map, const std::string& key, const std::string& name) {
   for (const ConfigTree& item : items(map, key)) {
     if (matches(word(*item, "name"), name)) return item;
@@ -43,8 +43,8 @@ int replicas_of(const ConfigTree& parallelism, int gpus, const Mark& mark) {
   return gpus / each;
 }
 
-/// Samples that are sent at least: what the submitter asked for, else the benchmark's own number (min_query_count), and
-/// of an Offline run's one query as many as its expected rate makes in 1.1 times ten minutes (mlcommons/inference,
+/// The minimum number of samples: the submitter's, else the benchmark's (min_query_count), and for the single query of
+/// an Offline run as many as its expected rate yields in 1.1 times ten minutes (mlcommons/inference,
 /// loadgen/test_settings_internal.cc; mlperf.conf, min_duration).
 double samples(const ConfigTree& launch, const ConfigTree& requests, double expected_rate) {
   const bool told = launch->find("requests") != nullptr;
@@ -53,7 +53,7 @@ double samples(const ConfigTree& launch, const ConfigTree& requests, double expe
   return std::max(own, 1.1 * 600 * expected_rate);
 }
 
-/// What all launches that fit say.
+/// All matching launches, merged.
 ConfigTree launch_of(const ConfigTree& submissions, const std::string& model, const std::string& gpu,
                      const std::string& scenario) {
   ConfigTree launch;

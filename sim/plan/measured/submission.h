@@ -1,5 +1,5 @@
 #pragma once
-// Entries of a contest (MLPerf Inference): a system's name, a model, a kind of load and what it reached.
+// Benchmark submissions (MLPerf Inference): system, model, load scenario and result.
 
 #include <optional>
 
@@ -9,15 +9,15 @@
 
 namespace roofcast {
 
-/// The scenario of one entry, from what its recipe says of such entries:
+/// The scenario of one submission, according to its recipe:
 ///   submissions:
-///     systems:  [{name: PATTERN, gpu, gpus}]                    of the column `system`, the first that fits
-///     models:   [{name: PATTERN, model, server, interactive}]   of the column `model`; the workloads of both loads
-///     launches: [{model, gpu, scenario: PATTERN, engine: {...}, precision: {...}, parallelism: {...},
+///     systems:  [{name: PATTERN, gpu, gpus}]                    matched with column `system`; the first match counts
+///     models:   [{name: PATTERN, model, server, interactive}]   matched with column `model`; workloads per load
+///     scenario launches: [{model, gpu, scenario: PATTERN, engine: {...}, precision: {...}, parallelism: {...},
 ///                 requests, source}]
-///               all that fit, later ones over earlier ones; `requests`: samples sent at least, of one run
-/// The load `Offline` sends the requests of the server's workload all at once. Replicas fill the system. Throws
-/// ConfigError where the recipe does not know the system, the model or how they were launched.
+///               all matches, later ones override earlier ones; `requests`: minimum number of samples
+/// The scenario `Offline` sends the requests of the server workload all at once. Replicas fill the system. Throws
+/// ConfigError if the recipe knows neither system, model nor launch settings.
 ConfigTree submission_scenario(const std::optional<LaunchRecipe>& recipe, const RunColumns& columns, std::size_t row);
 
 }  // namespace roofcast

@@ -14,20 +14,20 @@
 namespace roofcast {
 namespace {
 
-/// One search of those below.
+/// Runs one of the searches below.
 std::optional<PlannedDeployment> answer_of(const PlanSpec& plan, SearchOptions options) {
   options.advise = false;
-  options.memory.reset();  // of another plan
+  options.memory.reset();  // the memory belongs to another plan
   try {
     PlanResult found = search_capacity(plan, options);
     if (found.ranked.empty()) return std::nullopt;
     return std::move(found.ranked.front());
-  } catch (const ConfigError&) {  // what is searched here is not what the user wrote: a load too small to simulate
+  } catch (const ConfigError&) {  // the modified plan is invalid, such as a load too small to simulate
     return std::nullopt;
   }
 }
 
-/// Nothing but the number of GPUs and their price stands in the way.
+/// Whether only the number of GPUs and their price prevent an answer.
 bool larger_fleets_help(const PlanResult& r) {
   return (!r.candidates.empty() || r.too_dear > 0) && r.kind != LoadKind::kWhole;
 }
@@ -37,7 +37,7 @@ std::string power_line(const PlannedDeployment& p, const PlanSpec& plan) {
                      p.power_bound().value / 1e3);
 }
 
-/// Limits of the search that a fleet found without them does not keep.
+/// The limits of the search that a fleet, found without them, exceeds.
 std::vector<std::string> limits_beyond(const PlannedDeployment& found, const PlanSpec& plan) {
   std::vector<std::string> out;
   if (plan.max_cost.value > 0 && found.usd_per_hour() > plan.max_cost.value * (1 + 1e-9))
@@ -73,7 +73,7 @@ void find_larger(const PlanResult& r, const PlanSpec& plan, const SearchOptions&
   }
 }
 
-/// The plan under another load; nothing where the workload does not say its load in one number.
+/// The plan with another load; empty if the workload does not state its load as one number.
 std::optional<PlanSpec> with_load(const PlanSpec& plan, LoadKind kind, double load) {
   const ConfigTree& scenario = plan.space.scenario;
   const ConfigTree* workload = scenario->find("workload");
@@ -89,18 +89,18 @@ std::optional<PlanSpec> with_load(const PlanSpec& plan, LoadKind kind, double lo
   return out;
 }
 
-/// Numbers that read well: three digits, whole users.
+/// Rounds to three digits, or to whole users.
 double rounded_down(double load, LoadKind kind) {
   const double unit = kind == LoadKind::kUsers ? 1 : std::pow(10, std::floor(std::log10(load)) - 2);
   return std::floor(load / unit * (1 + 1e-9)) * unit;
 }
 
-/// The highest load, within a tenth, for which the same search has an answer. It is near the share of the GPUs that the
-/// smallest fleet needs.
+/// Finds the highest load, within a tenth, for which the same search has an answer. It starts at the ratio of available
+/// to needed GPUs.
 void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
   constexpr int kMostHalvings = 8, kMostSteps = 6;
   if ((r.kind != LoadKind::kRate && r.kind != LoadKind::kUsers) || r.candidates.empty()) return;
-  if (plan.goal == PlanGoal::kThroughput) return;  // no load is offered
+  if (plan.goal == PlanGoal::kThroughput) return;  // there is no offered load
   const double asked = offered_load(*r.candidates.front().scenario.workload);
   double low = advice.gpus > plan.max_gpus ? asked * plan.max_gpus / advice.gpus : asked / 2, high = asked;
   const auto carries = [&](double load) {
@@ -118,13 +118,13 @@ void find_carried(const PlanResult& r, const PlanSpec& plan, const SearchOptions
   }
 }
 
-/// Where a plan writes objectives: its own (or its workload's, where it has none), or those of a kind of clients.
+/// Where a plan states objectives: its own (or its workload's), or those of a kind of client.
 struct Place {
-  int client = -1;  ///< by its place in the workload; -1: of all requests
+  int client = -1;  ///< index in the workload; -1: all requests
   ConfigTree objectives;
 };
 
-/// The workload as it is written, a named one in full; null where there is none.
+/// The workload as written, with a named one resolved; null if there is none.
 ConfigTree workload_of(const PlanSpec& plan) {
   const ConfigTree* workload = plan.space.scenario->find("workload");
   return workload != nullptr && *workload ? resolve_named("workloads", *workload) : nullptr;
@@ -145,7 +145,7 @@ std::vector<Place> places_of(const PlanSpec& plan) {
   return out;
 }
 
-/// The plan with these objectives in a place.
+/// The plan with other objectives at a place.
 PlanSpec with_objectives(const PlanSpec& plan, const Place& place, const ConfigTree& objectives) {
   PlanSpec out = plan;
   if (place.client < 0) {
@@ -174,8 +174,8 @@ std::string raised(const Objective& o, Seconds to) {
   return fmt::format("{} from {} to {}", o.name(), time_text(o.limit), time_text(to));
 }
 
-/// What the deployment meets: the sampled percentile, or what nine of ten deployments like it stay below, whichever is
-/// later. Nothing where that is within the limit.
+/// The statistic that the deployment meets: the larger of the sampled percentile and the 90 % upper bound. Empty if
+/// that is within the limit.
 std::optional<Seconds> relaxed(const Objective& o, const PlannedDeployment& found, const PlanSpec& plan) {
   const LogSpread spread = quick_spread(found.candidate.scenario, found.result.metrics, o.statistic());
   const double forecast = observed(o, found.result.metrics).base();
@@ -185,7 +185,7 @@ std::optional<Seconds> relaxed(const Objective& o, const PlannedDeployment& foun
   return Seconds(seconds);
 }
 
-/// Where no single limit stands in the way: all of them.
+/// Relaxes all limits together, if no single one is enough.
 void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const SearchOptions& options,
                Advice& advice) {
   const std::vector<Place> places = places_of(plan);
@@ -201,7 +201,7 @@ void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const 
   if (!all.empty()) advice.relax.push_back(all + ", on " + in_words(*found));
 }
 
-/// The objectives with another value of one.
+/// The objectives with one value replaced.
 ConfigTree with_limit(const ConfigTree& objectives, const std::string& key, Seconds limit) {
   auto out = std::make_shared<ConfigNode>(*objectives);
   for (ConfigNode::Entry& e : out->entries) {
@@ -210,13 +210,13 @@ ConfigTree with_limit(const ConfigTree& objectives, const std::string& key, Seco
   return out;
 }
 
-/// Two digits, up: what a person would ask for.
+/// Rounds up to two digits.
 Seconds rounded_up(Seconds t) {
   const double unit = std::pow(10, std::floor(std::log10(t.base())) - 1);
   return Seconds(std::ceil(t.base() / unit * (1 - 1e-9)) * unit);
 }
 
-/// The lowest limit of one objective, within a tenth, for which the search has an answer; `enough` may do.
+/// The lowest limit of one objective, within a tenth, for which the search has an answer; `enough` is tried first.
 std::optional<std::string> raise_limit(const PlanSpec& plan, const Place& place, const std::string& key,
                                        const Objective& o, Seconds enough, const SearchOptions& options) {
   constexpr int kMostSteps = 8;
@@ -240,7 +240,7 @@ std::optional<std::string> raise_limit(const PlanSpec& plan, const Place& place,
   return out;
 }
 
-/// The limit that would hold where the others stand as they are.
+/// Suggests each limit that would hold with the others unchanged.
 void relax_each(const PlanResult& r, const PlanSpec& plan, const SearchOptions& options, Advice& advice) {
   if (plan.goodput > 0 || r.candidates.empty()) return;
   const std::vector<Objective>& asked = r.candidates.front().scenario.objectives;
@@ -262,8 +262,7 @@ void relax_each(const PlanResult& r, const PlanSpec& plan, const SearchOptions& 
   if (advice.relax.empty() && advice.gpus == 0 && asked.size() > 1) relax_all(plan, asked, options, advice);
 }
 
-/// The objective that is nearest to its limit, or the furthest beyond, as far as nine of ten deployments like it may
-/// be.
+/// The objective that is nearest to its limit, or exceeds it by most, at the 90 % upper bound.
 std::string binding(const PlanResult& r, const PlanSpec& plan) {
   if (!r.nearest) return "";
   const LoadResult& result = r.nearest->result;

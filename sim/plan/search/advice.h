@@ -3,8 +3,8 @@
 
 namespace roofcast {
 
-/// Searches around a plan without an answer: for the load that its GPUs carry, for a larger fleet, and for each limit
-/// without the others' help.
+/// Suggestions for a plan without an answer: the load that its GPUs can carry, a larger fleet that would do, and limits
+/// that could be met one at a time.
 Advice advice_for(const PlanResult& result, const PlanSpec& plan, const SearchOptions& options);
 
 /// "4 x h100-sxm, tp 2 x 2, fp8, fp8 KV, vllm".

@@ -10,10 +10,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Replicas of services by pool and by size, the largest first.
+/// Replicas of services by pool and size, largest first.
 using Demand = std::map<std::pair<std::size_t, int>, int, std::greater<>>;
 
-/// Instances of each pool. Only what room is left in how many of them matters for their number.
+/// Number of instances per pool. It depends only on how many instances have how much free room.
 std::vector<long> instances_of(const std::vector<GpuPool>& pools, const Demand& demand) {
   std::vector<long> count(pools.size(), 0);
   std::map<std::pair<std::size_t, int>, long> room;  // pool and free GPUs: instances
@@ -26,7 +26,7 @@ std::vector<long> instances_of(const std::vector<GpuPool>& pools, const Demand& 
       continue;
     }
     for (auto at = room.lower_bound({pool, gpus}); left > 0 && at != room.end() && at->first.first == pool;) {
-      const int each = at->first.second / gpus;  // the fullest first: it is filled before the next
+      const int each = at->first.second / gpus;  // the fullest instance is filled first
       const long filled = std::min(at->second, left / each);
       if (filled > 0) room[{pool, at->first.second - each * gpus}] += filled;
       at->second -= filled, left -= filled * each;
@@ -44,10 +44,10 @@ std::vector<long> instances_of(const std::vector<GpuPool>& pools, const Demand& 
   return count;
 }
 
-/// What a choice so far comes to.
+/// Totals of a partial choice.
 struct Sum {
   int gpus = 0;
-  double bare_usd = 0, watts = 0;  ///< USD/h of the GPUs used, none wasted
+  double bare_usd = 0, watts = 0;  ///< USD/h of the GPUs in use, with no instance wasted
 };
 
 class Search {
@@ -90,7 +90,7 @@ class Search {
     }
     return sum;
   }
-  /// The cheapest first, so that a good choice is known early.
+  /// Cheapest first, so that a good choice is found early.
   std::vector<std::size_t> by_cost(const std::vector<FleetOption>& options) const {
     std::vector<std::size_t> order(options.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -100,7 +100,7 @@ class Search {
     });
     return order;
   }
-  /// Also where the value is not known.
+  /// True for unknown values too.
   static bool beyond(double value, double limit) { return !(value <= limit * (1 + 1e-9)); }
   bool beyond_limits(const Sum& so_far, std::size_t next) const {
     return so_far.gpus + least_[next].gpus > limits_.max_gpus ||
@@ -116,7 +116,7 @@ class Search {
       return used > kind.second;
     });
   }
-  /// Whether no choice with this beginning is better than the best so far.
+  /// Whether no completion of this choice beats the best so far.
   bool beaten(const Sum& so_far, std::size_t next) const {
     if (!best_) return false;
     const double usd = so_far.bare_usd + least_[next].bare_usd;
@@ -164,7 +164,7 @@ class Search {
   const SharedLimits& limits_;
   Cheapest by_;
   std::size_t most_tried_;
-  std::vector<Sum> least_;  ///< of the services from here on
+  std::vector<Sum> least_;  ///< lower bounds over the remaining services
   std::vector<std::vector<std::size_t>> order_;
   std::vector<std::size_t> chosen_;
   Demand demand_;

@@ -2,7 +2,7 @@
 
 namespace roofcast {
 
-/// A hash of the sources of base, hw and sim: results of two builds with one id are equal to the last digit.
+/// A hash of the sources of base, hw and sim. Builds with the same id give the same results to the last digit.
 extern const char* const kBuildId;
 
 }  // namespace roofcast

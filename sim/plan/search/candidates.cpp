@@ -30,7 +30,7 @@ std::string precision_of(const Deployment& d) {
   return out + ", " + std::string(name_of(d.precision.kv_cache)) + " KV";
 }
 
-/// Tokens of a request of the mean length: all of them, or those that a prefill worker keeps.
+/// Whether a request of mean length fits: all of its tokens, or those that a prefill worker keeps.
 bool holds_one(const Scenario& s, bool prefill_only) {
   if (load_kind(*s.workload) == LoadKind::kPace) return true;
   const double tokens = s.workload->prompt_tokens.mean() + (prefill_only ? 0.0 : s.workload->output_tokens.mean());
@@ -42,7 +42,7 @@ bool among(const std::vector<T>& allowed, const T& value) {
   return allowed.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end();
 }
 
-/// Position on each axis of the space, as text: without the axes in `without`, or with only those in `within`.
+/// Position on each axis as text, without the axes in `without`, or with only those in `within`.
 std::string positions(const SweepSpec& space, std::uint64_t point, std::span<const std::string_view> without,
                       std::span<const std::string_view> within = {}) {
   std::string out;
@@ -63,7 +63,7 @@ constexpr std::array<std::string_view, 1> kNoPrefillKey{"engine.max_num_seqs"},
 constexpr std::array<std::string_view, 5> kCommon{"engine", "precision", "precision.weights", "precision.kv_cache",
                                                   "speculation"};
 
-/// Whether one of the axes varies the setting and has the value.
+/// Whether an axis varies this setting and has this value.
 bool varies_to(const SweepSpec& space, std::string_view key, std::string_view value) {
   return std::any_of(space.axes.begin(), space.axes.end(), [&](const SweepAxis& axis) {
     return axis.keys.front() == key && std::any_of(axis.values.begin(), axis.values.end(), [&](const auto& values) {
@@ -72,7 +72,7 @@ bool varies_to(const SweepSpec& space, std::string_view key, std::string_view va
   });
 }
 
-/// Whether the mark is of the node or of what stands in it.
+/// Whether `mark` lies in `node`.
 bool holds(const ConfigTree& node, const Mark& mark) {
   const auto same = [&](const Mark& m) {
     return m.line == mark.line && m.column == mark.column && m.path == mark.path.str();
@@ -99,7 +99,7 @@ class Reader {
     const std::uint64_t left_out = wrong + out_.beyond_gpus + out_.unsupported + out_.unpriced + out_.unpowered;
     if (!out_.notes.empty() && left_out == out_.considered) throw ConfigError(out_.notes.front());
     if (matching_ == 0 && (plan_.only_weights || plan_.only_activations || plan_.only_kv_cache))
-      throw ConfigError(plan_.space.scenario->mark, "no point of the search has the formats that are asked for");
+      throw ConfigError(plan_.space.scenario->mark, "no point of the search has the requested formats");
     pair_up();
     return std::move(out_);
   }
@@ -167,13 +167,13 @@ class Reader {
     sort_in(std::move(c));
   }
 
-  /// The overlap does nothing, and the space has the same point with `expert_overlap: none`.
+  /// Whether the overlap has no effect, and the space has the same point with `expert_overlap: none`.
   bool idle_overlap(const Deployment& d) const {
     return has_no_overlap_ && d.engine.expert_overlap != ExpertOverlap::kNone &&
            (d.sharding.attention_dp == 1 || d.engine.expert_exchange != ExpertExchange::kAllToAll);
   }
 
-  /// A named workload may say what its service promises, where the plan does not.
+  /// Uses the objectives of a named workload if the plan has none.
   static void take_objectives_of_workload(Scenario& s) {
     const auto of_all = [](const Objective& o) { return o.client < 0; };
     if (!s.workload->objectives || std::any_of(s.objectives.begin(), s.objectives.end(), of_all)) return;
@@ -182,7 +182,7 @@ class Reader {
     s.set_objectives(std::move(objectives));
   }
 
-  /// Under a goodput the objectives limit single requests.
+  /// With a goodput, objectives apply to single requests.
   void judge_together(Scenario& s) const {
     s.goodput = plan_.goodput;
     const Mark& mark = plan_.space.scenario->mark;
@@ -199,7 +199,7 @@ class Reader {
     }
   }
 
-  /// Keeps the candidate as a whole deployment, as a prefill worker and as a decode worker.
+  /// Stores the candidate as an aggregated deployment, a prefill worker and a decode worker.
   void sort_in(Candidate c) {
     const Deployment& d = *c.scenario.deployment;
     const auto& infeasible = d.memory.infeasible;
@@ -224,8 +224,8 @@ class Reader {
     }
   }
 
-  /// Throws for a value of an axis that is wrong in every point: a mistake, not a point that cannot be had. Errors that
-  /// only some points of a value make become notes.
+  /// Throws for a value of an axis that is wrong in every point, because that is a mistake. Errors at only some points
+  /// become notes.
   void refuse_mistakes() {
     std::map<std::pair<std::size_t, std::uint64_t>, double> wrong;  // points by axis and position on it
     for (const auto& [point, error] : errors_) {
@@ -270,7 +270,7 @@ class Reader {
            (!plan_.only_kv_cache || p.kv_cache == plan_.only.kv_cache);
   }
 
-  /// The reason of the one with the most memory, which is the nearest to fitting.
+  /// Reports the candidate with the most memory, which is the nearest to fitting.
   void refuse(const Candidate& c) {
     ++out_.too_large;
     const Deployment& d = *c.scenario.deployment;
@@ -283,13 +283,13 @@ class Reader {
                             : fmt::format("a request of the mean length does not fit the KV cache of {}", where);
   }
 
-  /// Availability with unlimited replicas: the share of the time that some zone is up.
+  /// Availability with unlimited replicas: the fraction of the time in which some zone is up.
   double highest_availability(const Candidate& c) const {
     return plan_.zones ? 1 - std::pow(1 - c.zone_up, plan_.zones->count) : 1;
   }
   std::string no_room_for_spares(const Candidate& c) const {
     const double highest = highest_availability(c);
-    if (highest >= plan_.availability) return "no GPUs are left for a replica beside its spares";
+    if (highest >= plan_.availability) return "no GPUs are left for a replica in addition to its spares";
     const int count = plan_.zones->count;
     const std::string zones =
         count == 1 ? fmt::format("1 zone up {:.5g} % of the time", 100 * c.zone_up)
@@ -318,8 +318,8 @@ class Reader {
       at->second = c;
   }
 
-  /// Per GPU, for caches between roles: as the plan says; else 0, which is each GPU's NIC, or, where the bill decides
-  /// and a part of a host is rented, a share of an instance's link.
+  /// Transfer bandwidth per GPU: the plan's; else 0, which means each GPU's NIC; or, if the bill decides and a part of
+  /// a host is rented, a share of the instance's link.
   BytesPerSecond link_of(const Candidate& prefill, const Candidate& decode) const {
     BytesPerSecond link = plan_.transfer_bandwidth;
     if (link > BytesPerSecond(0) || plan_.goal != PlanGoal::kCost) return link;
@@ -358,12 +358,12 @@ class Reader {
 
   const PlanSpec& plan_;
   Fidelity fidelity_;
-  bool has_no_overlap_;  ///< beside each point with an overlap there is one without
+  bool has_no_overlap_;  ///< each point with an overlap also exists without
   SpecCache specs_;
   Candidates out_;
   std::string first_error_;
   std::vector<std::pair<std::uint64_t, ConfigError>> errors_;   ///< points that are wrong, not only unsplittable
-  std::uint64_t matching_ = 0;                                  ///< points that were read and asked for
+  std::uint64_t matching_ = 0;                                  ///< points that were read and match the plan
   std::vector<std::string> unpriced_gpus_;                      ///< without a price at the tier that is asked for
   Bytes most_refused_{};                                        ///< memory of the candidate of first_reason
   std::string first_unpriced_;                                  ///< and why the first is

@@ -26,24 +26,24 @@ namespace {
 constexpr std::size_t kWave = 4;        // fixed, so that pruning does not depend on the machine
 constexpr double kWorthShowing = 1.25;  // times the best score
 constexpr double kPairWorthShowing = 1.1;
-/// The same where fleets are judged after the search: one more replica can make a fleet of two half as expensive again.
+/// The same if fleets are judged after the search: one more replica makes a fleet of two half as expensive again.
 constexpr double kWorthJudging = 1.9;
 
-/// A candidate on its way through the search.
+/// The state of a candidate in the search.
 struct Entry {
   const Candidate* candidate = nullptr;
   LoadBounds bounds;      ///< of a replica
   PairBounds pair;        ///< of a disaggregated candidate
-  double best_score = 0;  ///< no simulation can find a smaller one
-  double expected = 0;    ///< the order of the search
+  double best_score = 0;  ///< lower bound of the score
+  double expected = 0;    ///< expected score, which orders the search
   bool may_hold = true;   ///< within the plan's confidence
   Evaluation evaluation;
   bool simulated = false;
   bool ranked = false;                                       ///< it has a row in the ranking
-  double against = std::numeric_limits<double>::infinity();  ///< score that fleets of a pair had to approach
+  double against = std::numeric_limits<double>::infinity();  ///< score that fleets of a pair had to reach
 };
 
-/// From the bound of its throughput: the fewest replicas for a cost, the highest for a throughput.
+/// The score of the throughput bound: of the fewest replicas for a cost, the highest rate for a throughput.
 double bound_score(const Candidate& c, const PlanSpec& plan, const LoadBounds& bounds) {
   const WorkloadSpec& w = *c.scenario.workload;
   if (plan.goal == PlanGoal::kThroughput) return -bounds.requests_per_s * w.output_tokens.mean() / c.gpus();
@@ -88,7 +88,7 @@ Evaluation evaluate_entry(const Entry& e, const PlanSpec& plan, const PairSearch
                                       : evaluate(*e.candidate, plan, e.bounds, pricers);
 }
 
-/// Whether the entry's bound is out of reach of the best score.
+/// Whether the entry's bound cannot come near the best score.
 bool beaten(double bound, double best, const PlanSpec& plan) {
   if (!std::isfinite(best)) return false;
   if (best < 0) return bound > best / kWorthShowing;
@@ -135,8 +135,7 @@ void simulate_entries(std::vector<Entry>& entries, const PlanSpec& plan, bool pr
   }
 }
 
-/// If bounds ruled out all candidates of a GPU or format, simulates the most promising one, for the reader of the
-/// table.
+/// If bounds ruled out all candidates of a GPU or format, simulates its most promising one, so that the table shows it.
 void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers,
                            SearchMemory* memory) {
   std::vector<Entry*> wanted;
@@ -158,7 +157,7 @@ void simulate_best_of_each(std::vector<Entry>& entries, const PlanSpec& plan, Pr
   simulate_wave(wanted, plan, {.best = std::numeric_limits<double>::infinity()}, pricers, memory);
 }
 
-/// Ranks, and confirms the first row until the first row is confirmed.
+/// Ranks the entries and confirms the first row, until the first row is confirmed.
 void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bool confirming, PricerPool& pricers) {
   std::vector<PlannedDeployment>& ranked = out.ranked;
   for (Entry& e : entries) {
@@ -185,9 +184,8 @@ void rank(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, bo
   }
 }
 
-/// A confident fleet is larger, or carries less, than the forecast's best, against which candidates were pruned.
-/// Candidates that may beat the best confident fleet are simulated now; without one, the next few dozen by their
-/// bounds.
+/// Confident fleets are larger, or carry less, than the forecast's best, against which candidates were pruned.
+/// Simulates candidates that may beat the best confident fleet; if there is none, the next few dozen by bound.
 void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& plan, PricerPool& pricers,
                     SearchMemory* memory) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -209,7 +207,7 @@ void search_further(PlanResult& out, std::vector<Entry>& entries, const PlanSpec
   }
 }
 
-/// A line for each GPU of which no row is ranked: why.
+/// Notes for each GPU without a ranked row why that is so.
 void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const PlanSpec& plan) {
   std::map<std::string, const Entry*> best;  // by GPU, the most promising candidate
   for (const Entry& e : entries) {
@@ -222,7 +220,7 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
     best.erase(p.candidate.scenario.deployment->gpu.name);
     if (p.candidate.disaggregated()) best.erase(p.candidate.prefill().gpu.name);
   }
-  const auto judged = [&](const std::string& gpu) {  // the forecast meets the objectives, too few draws do
+  const auto judged = [&](const std::string& gpu) {  // the forecast meets the objectives, but too few draws do
     return std::any_of(out.forecasts.begin(), out.forecasts.end(),
                        [&](const PlannedDeployment& f) { return f.candidate.gpu == gpu; });
   };
@@ -239,7 +237,7 @@ void note_missing_gpus(PlanResult& out, const std::vector<Entry>& entries, const
   }
 }
 
-/// Why the most replicas there can be are not even near.
+/// Why even the largest fleet is far from the objectives.
 std::string failures_of(const PlannedDeployment& p) {
   const ServingMetrics& m = p.result.metrics;
   return fmt::format("{} of {} requests fail on {} x {}: {}", m.failed, m.completed + m.failed, p.gpus(),
@@ -248,7 +246,7 @@ std::string failures_of(const PlannedDeployment& p) {
                                    p.candidate.disaggregated() ? &p.candidate.prefill() : nullptr));
 }
 
-/// How far it misses the objectives or the power limit, whichever is worse: above 1.
+/// The factor by which it misses the objectives or the power limit, whichever is worse; above 1.
 double miss_of(const PlannedDeployment& p, const PlanSpec& plan) {
   const double power = plan.max_power.value > 0 ? p.power_bound().value / plan.max_power.value : 0;
   return std::max(p.result.worst_ratio, power);
@@ -269,7 +267,7 @@ void find_nearest(PlanResult& out, std::vector<Entry>& entries, const PlanSpec& 
   }
 }
 
-/// The best deployments under less load, for the fast end of the frontier: one replica, or the whole fleet.
+/// Simulates the best deployments at lower loads, for the fast end of the frontier: one replica, or the whole fleet.
 void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPool& pricers, SearchMemory* memory) {
   constexpr std::array kShares{0.05, 0.15, 0.4, 0.7};
   if (out.kind == LoadKind::kWhole) return;
@@ -295,8 +293,8 @@ void lighten_loads(const PlanResult& out, std::vector<Entry>& entries, PricerPoo
   }
 }
 
-/// Output tokens/s. All that arrives at a rate is served at that rate. The end of a run would show a little less,
-/// because its last requests leave the machine emptier and emptier.
+/// Output tokens/s. An open load is served at its arrival rate; the measured rate is slightly lower, because the
+/// machine drains at the end of a run.
 double output_rate(const WorkloadSpec& w, double load, const ServingMetrics& m) {
   if (load_kind(w) == LoadKind::kRate && m.completed > 0)
     return load * m.output_tokens / static_cast<double>(m.completed);
@@ -331,7 +329,7 @@ ParetoPoint pareto_point(const Candidate& c, const TriedLoad& t) {
   return p;
 }
 
-/// Two runs of one fleet so near to each other that a table shows the same row twice.
+/// Whether two runs of one fleet are so similar that a table would show the same row twice.
 bool same_row(const ParetoPoint& a, const ParetoPoint& b) {
   const auto near = [](double x, double y) { return std::abs(x - y) <= 0.003 * std::max(std::abs(x), std::abs(y)); };
   return a.candidate == b.candidate && a.met == b.met && near(a.tokens_per_s_per_user, b.tokens_per_s_per_user) &&
@@ -341,7 +339,7 @@ bool same_row(const ParetoPoint& a, const ParetoPoint& b) {
 bool faster(const ParetoPoint& a, const ParetoPoint& b) { return a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu; }
 bool cheaper(const ParetoPoint& a, const ParetoPoint& b) { return a.usd_per_million_output < b.usd_per_million_output; }
 
-/// Those that no other beats in both tokens/s of one user and in what `better` compares, fastest for the user first.
+/// The points that no other beats in both tokens/s per user and `better`, fastest for the user first.
 template <class Better>
 std::vector<ParetoPoint> frontier_of(std::vector<ParetoPoint> points, const Better& better) {
   std::stable_sort(points.begin(), points.end(), [&](const ParetoPoint& a, const ParetoPoint& b) {
@@ -355,7 +353,7 @@ std::vector<ParetoPoint> frontier_of(std::vector<ParetoPoint> points, const Bett
   return out;
 }
 
-/// The frontier of each kind of GPU by itself, in the order of their names.
+/// The frontier per type of GPU, ordered by name.
 template <class Better>
 std::vector<ParetoPoint> frontiers_by_gpu(const PlanResult& r, const std::vector<ParetoPoint>& points,
                                           const Better& better) {
@@ -454,7 +452,7 @@ double score_of(const PlannedDeployment& p, PlanGoal goal) {
 
 namespace {
 
-/// Those of the plan, or of its only kind of GPU that is wanted.
+/// Candidates of the plan, or of the only type of GPU wanted.
 Candidates candidates_for(const PlanSpec& plan, const SearchOptions& options) {
   const bool known = options.memory && options.memory->candidates;
   Candidates out = known ? *options.memory->candidates : read_candidates(plan, options.fidelity);
@@ -497,7 +495,7 @@ PlanResult search_capacity(const PlanSpec& plan, const SearchOptions& options) {
   const bool none_sure = std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.simulated; });
   if (none_sure) {
     for (Entry& e : entries) e.may_hold = may_hold(e.bounds, e.candidate->scenario.objectives);
-    // The nearest one is by the forecast.
+    // The nearest deployment is that of the forecast.
     simulate_entries(entries, plan, options.prune, pricers, options.memory.get());
   }
   if (options.confirm) simulate_best_of_each(entries, plan, pricers, options.memory.get());

@@ -7,12 +7,12 @@
 
 namespace roofcast {
 
-/// Whether the comparison holds for a scenario. Words are keys of it or else names; numbers may carry their unit in
-/// the scenario (`6 /s` compares as 6). Operators: + - * / ( ) and == != < <= > >=; a minus between words needs
-/// spaces. Throws ConfigError at `mark` for what it cannot read.
+/// Whether the comparison holds for a scenario. Words are keys of the scenario, or else names. Numbers in the scenario
+/// may have units (`6 /s` compares as 6). Operators: + - * / ( ) and == != < <= > >=; a minus between words needs
+/// spaces. Throws ConfigError at `mark` for syntax errors.
 bool holds(std::string_view condition, const ConfigTree& scenario, const Mark& mark);
 
-/// The value at a dotted key, null when there is none; `gpu.name` of `gpu: h100-sxm` is h100-sxm.
+/// The value at a dotted key; null if absent. `gpu.name` of `gpu: h100-sxm` is h100-sxm.
 ConfigTree value_at(const ConfigTree& tree, std::string_view dotted_key);
 
 }  // namespace roofcast

@@ -1,4 +1,4 @@
-// What one decode worker can do at most.
+// Bounds for one decode worker.
 #include <algorithm>
 #include <limits>
 
@@ -8,12 +8,12 @@
 namespace roofcast {
 namespace {
 
-/// A step of b decodes: what its tokens see, and what each costs.
+/// A step of b decodes: step time, and time per token.
 struct StepPoint {
   double step = 0, token = 0;
 };
 
-/// Every batch up to 16, then multiples of 8 (to which CUDA graphs pad), from 512 on a twentieth more each.
+/// Every batch up to 16, then multiples of 8 (to which CUDA graphs pad), and from 512 on increments of 5 %.
 std::vector<int> batches_up_to(int most) {
   std::vector<int> out;
   for (int b = 1; b < most; b += b < 16 ? 1 : b < 512 ? 8 : std::max(8, b / 160 * 8)) out.push_back(b);
@@ -26,9 +26,9 @@ std::vector<StepPoint> step_points(const Scenario& s, int prompt, StepPricer& pr
   const int query = s.serving.speculation.query_len();
   const double tokens = AcceptanceLaw(s.serving.speculation).mean_tokens();
   const double room = d.memory.max_batch(prompt + 1.0, d.engine.block_size) * d.sharding.attention_dp;
-  const int seats = std::min(d.seats(), 1 << 16);
+  const int max_sequences = std::min(d.max_sequences(), 1 << 16);
   std::vector<StepPoint> points;
-  for (int b : batches_up_to(std::max(1, static_cast<int>(std::min<double>(seats, room))))) {
+  for (int b : batches_up_to(std::max(1, static_cast<int>(std::min<double>(max_sequences, room))))) {
     const double context = static_cast<double>(prompt) * b;
     const Seconds step =
         pricer.cost({.decodes = b, .decode_context = context, .query_len = query, .prefills = {}}).time;
@@ -37,8 +37,8 @@ std::vector<StepPoint> step_points(const Scenario& s, int prompt, StepPricer& pr
   return points;
 }
 
-/// The least mean cost of a token when the mean step is at most `limit`: a mixture of two points at most.
-/// Infinite when even the shortest step is longer.
+/// The lowest mean cost per token if the mean step takes at most `limit`; a mixture of at most two points. Infinite if
+/// even the shortest step is longer.
 double least_cost(const std::vector<StepPoint>& points, double limit) {
   double best = std::numeric_limits<double>::infinity();
   for (const StepPoint& a : points) {

@@ -1,4 +1,4 @@
-// The day of a load that changes: from a profile, or from the requests of a trace.
+// The day of a changing load: from a profile, or from the requests of a trace.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -28,14 +28,14 @@ std::vector<FleetSlice> slices_of(const WorkloadSpec& day) {
   return slices;
 }
 
-/// Until the workload's own end, or a mean gap after the last request.
+/// Until the workload's own end, or one mean gap after the last request.
 Seconds length_of(const WorkloadSpec& day, const Extent& extent) {
   const Seconds gap = extent.last / static_cast<double>(std::max<std::int64_t>(extent.requests - 1, 1));
   const Seconds recorded = extent.last + gap;
   return day.duration && (!day.clients.empty() || *day.duration < recorded) ? *day.duration : recorded;
 }
 
-/// An hour, or as much less as makes six slices of what there is.
+/// One hour, or less if that gives fewer than six slices.
 Seconds suitable_slice(Seconds length) {
   constexpr std::array kMinutes{60, 30, 10, 5, 1};
   for (const int minutes : kMinutes) {
@@ -45,7 +45,7 @@ Seconds suitable_slice(Seconds length) {
   return Seconds(60);
 }
 
-/// What is offered in each slice.
+/// Counts the requests of each slice.
 void count_requests(DiurnalPlan& plan, Seconds slice, std::uint64_t seed) {
   plan.slices.resize(static_cast<std::size_t>(std::ceil(plan.length / slice * (1 - 1e-12))));
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {

@@ -15,13 +15,13 @@
 namespace roofcast {
 namespace {
 
-/// Rows of the ranking that are tried: a smaller replica that costs a little more at the peak may follow the day
+/// Rows of the ranking that are tried: a smaller replica that costs slightly more at the peak may follow the day
 /// better.
 constexpr std::size_t kConsidered = 3;
 /// Autoscaling targets tried, as multiples of the requests in flight on one replica at the peak.
 constexpr std::array kTargets{1.3, 1.1, 0.9, 0.75, 0.6, 0.45, 0.3};
 
-/// Ends a day when its objectives cannot be met any more.
+/// Ends a day when its objectives can no longer be met.
 class BudgetObserver : public Observer {
  public:
   explicit BudgetObserver(std::optional<ObjectiveBudgets> budgets) : budgets_(std::move(budgets)) {}
@@ -31,13 +31,13 @@ class BudgetObserver : public Observer {
   bool enough() const override { return budgets_ && budgets_->spent(); }
 
  private:
-  std::optional<ObjectiveBudgets> budgets_;  ///< none: to the end, whatever happens
+  std::optional<ObjectiveBudgets> budgets_;  ///< empty: never stops early
 };
 
-/// What about so many requests of a day may miss; none where their objectives do not say.
+/// How many requests of a day may miss; empty if the objectives do not tell.
 std::optional<ObjectiveBudgets> budgets_of(const Scenario& s, const WorkloadSpec& day, double requests) {
   if (s.objectives.empty() || s.goodput > 0 || !day.clients.empty()) return std::nullopt;
-  // More of them than come, by eight standard deviations: what is missed then is missed for sure.
+  // Eight standard deviations above the expected number, so that a miss is certain.
   const double deviation = std::max(1.0, day.arrivals.cv) * std::sqrt(requests);
   return ObjectiveBudgets(s.objectives, requests + 8 * deviation, true);
 }
@@ -66,7 +66,7 @@ class DayObserver final : public BudgetObserver {
     const double share = at / length_ * static_cast<double>(slices_.size());
     return std::min(static_cast<std::size_t>(std::max(share, 0.0)), slices_.size() - 1);
   }
-  /// Accounts for the unchanged fleet up to this time.
+  /// Accounts for the unchanged fleet up to `at`.
   void pass_to(Seconds at) {
     for (FleetSlice& s : slices_) {
       const double seconds = (std::min(at, s.to) - std::max(last_.at, s.from)).base();
@@ -81,12 +81,12 @@ class DayObserver final : public BudgetObserver {
   FleetRecord last_;
 };
 
-/// Before a slice of a trace, uncounted requests are sent for this long, so that caches and batches fill.
+/// Before a slice of a trace, uncounted requests are sent for this long to fill caches and batches.
 constexpr Seconds kLead{300};
 constexpr double kHeavierLead = 1.1;
 
-/// The requests of one slice, after those of its lead. A lead with a higher load is left out: the replicas of the slice
-/// before serve it.
+/// The requests of one slice after those of its lead. A lead with a higher load is dropped, because the replicas of the
+/// previous slice serve it.
 WorkloadSpec played_alone(const DiurnalPlan& plan, const FleetSlice& slice, std::uint64_t seed) {
   WorkloadSpec w = plan.day;
   Seconds lead = std::min(slice.from, kLead);
@@ -105,8 +105,8 @@ WorkloadSpec played_alone(const DiurnalPlan& plan, const FleetSlice& slice, std:
   return w;
 }
 
-/// The fewest replicas that hold a slice, starting from a guess: under the search's seed, then under another one as for
-/// the search's winner, and in a draw as hard as the plan's confidence asks for.
+/// Finds the fewest replicas that hold a slice, starting from a guess: with the search's seed, then with another one as
+/// for the search's winner, and in a draw as hard as the plan's confidence requires.
 class Holder {
  public:
   Holder(const PlannedDeployment& p, const DiurnalPlan& plan, const std::optional<HardTruth>& truth,
@@ -180,7 +180,7 @@ void schedule_slices(const PlannedDeployment& p, const DiurnalPlan& plan, const 
   }
 }
 
-/// What the day costs with so many replicas, and the spares.
+/// The cost of a day with this many replicas plus the spares.
 FleetDay day_of(const PlannedDeployment& p, double replica_hours, std::vector<FleetSpan> spans) {
   double hours = 0;
   for (FleetSpan& span : spans) span.replicas += p.spare, hours += span.hours;
@@ -190,7 +190,7 @@ FleetDay day_of(const PlannedDeployment& p, double replica_hours, std::vector<Fl
           .price = price_line(*p.candidate.scenario.deployment, bill.decode.quote)};
 }
 
-/// By the clock: each replica is started one cold start before it is needed.
+/// By schedule: each replica starts one cold start before it is needed.
 FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
   double replica_hours = 0;
   std::map<int, double> by_size;
@@ -202,7 +202,7 @@ FleetDay scheduled_day(const PlannedDeployment& p, const FleetPlan& plan) {
     const int more = std::max(0, s.needed - before);
     replica_hours += s.needed * hours + more * starting;
     by_size[s.needed] += hours;
-    if (more > 0) by_size[s.needed] += starting, by_size[before] -= starting;  // the slice before ends with them
+    if (more > 0) by_size[s.needed] += starting, by_size[before] -= starting;  // the previous slice ends with them
   }
   std::vector<FleetSpan> spans;
   for (const auto& [replicas, hours] : by_size) spans.push_back({.replicas = replicas, .hours = hours});
@@ -225,7 +225,7 @@ bool day_holds(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
   return !observer.enough() && judgement.within;
 }
 
-/// The day under the autoscaler, as far as the budgets allow; whether that was to its end.
+/// Simulates the day with the autoscaler as far as the budgets allow; returns whether it reached the end.
 bool play_day(const PlannedDeployment& p, const DiurnalPlan& plan, std::optional<ObjectiveBudgets> budgets,
               PricerPool& pricers, FleetPlan& out) {
   const Scenario& s = p.candidate.scenario;
@@ -278,7 +278,7 @@ void scale_day(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
   if (!whole) (void)play_day(p, plan, std::nullopt, pricers, out);  // the nearest is shown
 }
 
-/// From the first hour to the last, whether or not requests come in them.
+/// From the first hour to the last, whether or not they have requests.
 FleetDay scaled_day(const PlannedDeployment& p, std::vector<FleetSlice>& slices) {
   double replica_hours = 0;
   const auto spans_of = [&](const FleetSlice& s) {
@@ -324,7 +324,7 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   const std::optional<HardTruth> truth = HardTruth::of(p, asked);
   out.confidence = truth ? asked.confidence : 0;
   schedule_slices(p, plan, truth, pricers, out);
-  int most = p.replicas;  // in a long trace the slice with the most tokens need not be the hardest
+  int most = p.replicas;  // in a long trace the slice with the most tokens may not be the hardest
   for (const FleetSlice& s : out.slices) most = std::max(most, s.needed);
   fix_fleet(p, most, out);
   out.scheduled = scheduled_day(p, out);
@@ -342,8 +342,8 @@ double FleetPlan::cheapest_usd() const {
 
 namespace {
 
-/// Of the days that come within one replica for one slice of the cheapest, the one whose fleet costs the least by the
-/// hour: where a slice needs a replica more or fewer, the luck of its requests decides.
+/// Among the days within one replica in one slice of the cheapest, the one whose fleet costs least per hour, because
+/// such differences are chance.
 std::size_t best_day(const std::vector<FleetPlan>& days, const std::vector<char>& sure) {
   const auto nearer = [&](std::size_t a, std::size_t b) {
     if (sure[a] != sure[b]) return sure[a] > sure[b];
@@ -376,7 +376,7 @@ FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, PlanResult&
                           [&](std::size_t i) { days[i] = plan_day(result.ranked[i], asked, plan, pricers); });
   std::vector<char> sure(days.size(), 1), settled(days.size(), 0);
   std::size_t best = best_day(days, sure);
-  for (; !settled[best]; best = best_day(days, sure)) {  // the fleet of all day is the one that is bought
+  for (; !settled[best]; best = best_day(days, sure)) {  // the fixed fleet is the one that is rented
     PlannedDeployment& p = result.ranked[best];
     settled[best] = 1;
     bool holds = true;

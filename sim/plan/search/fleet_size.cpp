@@ -23,9 +23,9 @@ PlannedDeployment planned_of(const Candidate& c, const PlanSpec& plan, int repli
 
 constexpr double kMostRate = 1000;  // requests/s of one replica
 
-/// Most replicas that are simulated: a larger fleet is represented by this many, under their share of the load, because
-/// a router over so many has little left to even out. One replica more or fewer is then below the noise, so the search
-/// steps by this part of the fleet.
+/// Maximum number of simulated replicas. A larger fleet is represented by this many with their share of the load,
+/// because a router over so many replicas has little left to balance. One replica more or fewer is then below the
+/// noise, so the search steps by this part of the fleet.
 constexpr int kMostSimulated = 128;
 int step_of(int replicas) { return std::max(1, replicas / kMostSimulated); }
 
@@ -51,8 +51,7 @@ class Evaluator {
   }
 
  private:
-  /// More replicas draw more power, and fewer carry less. Only a search for the highest load can make the fleet
-  /// smaller.
+  /// More replicas draw more power, and fewer carry less. Only a search for the highest load can shrink the fleet.
   void limit_power() {
     if (!out_.planned || within_power(*out_.planned, plan_)) return;
     PlannedDeployment& p = *out_.planned;
@@ -86,14 +85,14 @@ class Evaluator {
     return met;
   }
 
-  /// First one replica under its share, which is cheap; then the fleet, one replica more or fewer at a time.
+  /// First simulates one replica at its share, which is cheap; then the fleet, one replica more or fewer at a time.
   void fleet() {
     int least = 1;
     if (load_kind(*candidate_.scenario.workload) == LoadKind::kRate) {
       least = std::max(1, static_cast<int>(std::ceil(load_ / bounds_.requests_per_s - 1e-9)));
     }
     if (least > most_) {
-      (void)fleet_holds(most_, 0);  // for the answer that misses by the least
+      (void)fleet_holds(most_, 0);  // as the nearest answer
       out_.planned.reset();
       return;
     }
@@ -124,8 +123,8 @@ class Evaluator {
     }
   }
 
-  /// Replicas from the share of the load that one of them holds. One replica has it a little harder than the fleet,
-  /// whose router evens the load out, so the guess may be one too high; the caller checks.
+  /// A guess from the load that one replica holds. One replica has slightly harder conditions than a fleet, whose
+  /// router balances the load, so the guess may be one too high; the caller checks.
   int first_guess(int least, double& held) {
     const LoadKind kind = load_kind(*candidate_.scenario.workload);
     if (kind == LoadKind::kWhole || least == most_) return least;
@@ -136,14 +135,14 @@ class Evaluator {
     return held > 0 ? static_cast<int>(std::ceil(load_ / held - 1e-9)) : most_;
   }
 
-  /// Users that a replica runs at a time.
+  /// Number of users that a replica runs at the same time.
   double room() const {
     const Deployment& d = *candidate_.scenario.deployment;
-    return d.seats();
+    return d.max_sequences();
   }
 
-  /// The highest load that one replica holds. More users than a few times its room are tried only when fewer hold,
-  /// because their run is long.
+  /// The highest load that one replica holds. Many more users than fit at once are only tried if fewer hold, because
+  /// their run is long.
   double highest_held(double low, double high) {
     const bool users = load_kind(*candidate_.scenario.workload) == LoadKind::kUsers;
     double top = users ? std::min(high, std::max(4 * room(), 2 * low)) : high;
@@ -205,15 +204,15 @@ std::optional<PlannedDeployment> with_one_more(const PlannedDeployment& p, const
   return out;
 }
 
-/// Whether run `a` came nearer to its objectives than run `b`.
+/// Whether run `a` was closer to its objectives than run `b`.
 bool nearer(const LoadResult& a, const LoadResult& b) {
   if (a.met != b.met) return a.met;
   if (a.stationary != b.stationary) return a.stationary;
   return a.worst_ratio < b.worst_ratio;
 }
 
-/// Adds one worker; false when there are no more GPUs. A missed TPOT asks for a decode worker. A missed TTFT may come
-/// from the queue of prompts, or from caches that find no room to decode: the role that helps more gets the worker.
+/// Adds one worker; false if there are no more GPUs. A missed TPOT needs a decode worker. A missed TTFT may come from
+/// the prompt queue, or from caches that wait for memory to decode: the role that helps more gets the worker.
 bool add_worker(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const auto missed = [&](LatencyMetric metric) {
     return std::any_of(p.result.verdicts.begin(), p.result.verdicts.end(),

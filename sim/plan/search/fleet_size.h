@@ -1,5 +1,5 @@
 #pragma once
-// How many replicas of one candidate carry the load.
+// How many replicas of one candidate are needed for the load.
 
 #include "sim/plan/search/capacity_search.h"
 #include "sim/plan/search/load_bounds.h"
@@ -7,19 +7,20 @@
 namespace roofcast {
 
 struct Evaluation {
-  std::optional<PlannedDeployment> planned;  ///< meets the objectives
-  std::optional<PlannedDeployment> nearest;  ///< the most replicas allowed, which still miss
+  std::optional<PlannedDeployment> planned;  ///< the fleet that meets the objectives
+  std::optional<PlannedDeployment> nearest;  ///< the largest allowed fleet, which still misses
   std::vector<TriedLoad> tried;
 };
 
-/// Fewest replicas that hold the whole load, simulated as a fleet; for throughput the highest load one replica holds.
+/// The fewest replicas that carry the whole load, simulated as a fleet. For throughput: the highest load of one
+/// replica.
 Evaluation evaluate(const Candidate& candidate, const PlanSpec& plan, const LoadBounds& bounds, PricerPool& pricers);
 
-/// Whether the planned fleet draws no more than it may, at the upper end of its power's 90 % interval.
+/// Whether the upper end of the fleet's 90 % power interval is within its limit.
 bool within_power(const PlannedDeployment& planned, const PlanSpec& plan);
 
-/// Another seed and four times the requests; where they fail, a replica more (of the role that it helps more), or a
-/// load 4 % lower, and again. False when nothing is left to give.
+/// Simulates again with another seed and four times the requests. If that fails, adds one replica (of the role that
+/// helps more), or lowers the load by 4 %, and repeats. False if neither is possible any more.
 bool confirm(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
 
 }  // namespace roofcast

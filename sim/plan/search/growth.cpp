@@ -12,7 +12,7 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kConsidered = 3;  // rows: what is a little dearer now may be cheaper later
+constexpr std::size_t kConsidered = 3;  // rows: a slightly more expensive one may be cheaper later
 constexpr double kHoursPerMonth = 8766.0 / 12;
 
 GrowthStage stage_of(const PlannedDeployment& p, int month) {
@@ -25,7 +25,7 @@ GrowthStage stage_of(const PlannedDeployment& p, int month) {
           .probability = p.probability};
 }
 
-/// Under the forecast alone: another seed, four times the requests, and workers added until they hold.
+/// By the forecast alone: another seed, four times the requests, and more workers until they hold.
 bool grow_by_forecast(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   while (true) {
     const Fleet before = p.fleet();

@@ -29,7 +29,7 @@ class Prober {
     return whole_ ? high - low > std::max(1.0, tolerance * low) : high / low > 1.0 + tolerance;
   }
   const LoadResult& last() const { return tried_.back().result; }
-  /// Whether as many requests as before would come for longer than a month: nobody asks for so little.
+  /// Whether as many requests as before would take longer than a month: such loads are not of interest.
   bool endless(double load) const {
     constexpr double kMonth = 30 * 86400.0;
     return rate_ && static_cast<double>(last().requests) > kMonth * load;
@@ -53,7 +53,7 @@ double on_grid(double load, double high) {
 
 HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
                    std::vector<TriedLoad>& tried) {
-  constexpr int kHalvings = 10;  // at a thousandth of a load that is too much requests no longer meet each other
+  constexpr int kHalvings = 10;  // at a thousandth of a load that is too high, requests no longer overlap
   Prober probe(scenario, fleet, range.only_met, pricers, tried);
   HeldLoad held;
   double high = probe.rounded(range.high), low = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// The highest load a fleet holds within its objectives, by bisection.
+// Finds the highest load at which a fleet meets its objectives, by bisection.
 
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace roofcast {
 
-/// A load that was tried, and what came of it.
+/// A load that was tried, and its result.
 struct TriedLoad {
   double load = 0;
   Fleet fleet{};
@@ -15,22 +15,22 @@ struct TriedLoad {
 };
 
 struct HeldLoad {
-  double load = 0;    ///< 0: not even the lowest tried
-  LoadResult result;  ///< at that load, or at the lowest tried
+  double load = 0;    ///< 0: not even the lowest load tried
+  LoadResult result;  ///< at that load, or at the lowest load tried
 };
 
 struct LoadRange {
-  double low = 0, high = 0;            ///< 0 as `low`: search down from `high`
-  double tolerance = 0.03;             ///< relative; users go to whole numbers
-  const LoadResult* at_low = nullptr;  ///< where `low` is known to hold
-  bool only_met = false;               ///< of the loads that do not hold nothing else is wanted
-  bool on_grid = false;                ///< rates are those of on_grid(), whatever is tried first
+  double low = 0, high = 0;            ///< low 0: search downwards from `high`
+  double tolerance = 0.03;             ///< relative; users are whole numbers
+  const LoadResult* at_low = nullptr;  ///< result at `low`, if it is known to hold
+  bool only_met = false;               ///< loads that do not hold may stop early
+  bool on_grid = false;                ///< rates are rounded by on_grid()
 };
 
-/// The load of high * 2^(-k/32), k = 0, 1, ..., that is next to `load`.
+/// The value high * 2^(-k/32), k = 0, 1, ..., nearest to `load`.
 double on_grid(double load, double high);
 
-/// Assumes that less load never hurts; `tried` gets every simulation. Deterministic.
+/// Assumes that a lower load never hurts. Appends every simulation to `tried`. Deterministic.
 HeldLoad held_load(const Scenario& scenario, const LoadRange& range, const Fleet& fleet, PricerPool& pricers,
                    std::vector<TriedLoad>& tried);
 

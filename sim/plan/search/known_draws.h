@@ -1,5 +1,5 @@
 #pragma once
-// In which draws of the truth fleets were found to hold, so that no fleet is simulated in one draw twice.
+// Remembers in which draws a fleet met its objectives, so that no fleet is simulated twice in the same draw.
 
 #include <cstdint>
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace roofcast {
 
-/// By steps from the forecast's own fleet, and rank of the draw.
+/// Key: size relative to the forecast's fleet, and rank of the draw.
 using DrawsHeld = std::map<std::pair<int, std::size_t>, bool>;
 
-/// A forecast from which fleets are sized, and which orders its draws: two are equal where all of this is.
+/// A forecast that sizes fleets and orders their draws; equal if all members are equal.
 struct ForecastId {
   std::uint64_t candidate = 0;
   const void* deployment = nullptr;
@@ -27,7 +27,7 @@ struct ForecastId {
   bool operator<(const ForecastId& other) const { return tied() < other.tied(); }
 };
 
-/// Of all forecasts of a search. Two threads may ask at once, but only of different forecasts.
+/// All forecasts of a search. Two threads may use it at the same time, but only for different forecasts.
 class KnownDraws {
  public:
   std::shared_ptr<DrawsHeld> of(const ForecastId& forecast) {

@@ -16,14 +16,14 @@ Seconds prefill_time(StepPricer& pricer, int tokens, int before) {
   return pricer.cost({.decodes = 0, .decode_context = 0, .prefills = chunk}).time;
 }
 
-/// In pieces of at most 512 tokens: shorter prompts cost less attention.
+/// In chunks of at most 512 tokens, which have the least attention.
 double pieces_time(StepPricer& pricer, int tokens) {
   std::vector<PrefillChunk> chunks;
   for (int left = tokens; left > 0; left -= 512) chunks.push_back({std::min(left, 512), 0, false});
   return pricer.cost({.decodes = 0, .decode_context = 0, .prefills = chunks}).time.base();
 }
 
-/// Sizes from 1 to `most`: each power of two, its half-way point, and the end.
+/// Sizes from 1 to `most`: powers of two, midpoints, and the end.
 std::vector<int> sizes_up_to(int most) {
   std::vector<int> out;
   for (int size = 1; size < most; size *= 2) {
@@ -45,11 +45,11 @@ double prompt_time(const Deployment& d, StepPricer& pricer) {
   return least;
 }
 
-/// The smallest time of one output token, drafting left out.
+/// The smallest time per output token, without drafting.
 double output_time(const Deployment& d, const SpeculationSpec& speculation, StepPricer& pricer) {
   const double tokens = AcceptanceLaw(speculation).mean_tokens();
   double least = std::numeric_limits<double>::infinity();
-  for (int batch : sizes_up_to(std::min(d.seats(), 1 << 16))) {
+  for (int batch : sizes_up_to(std::min(d.max_sequences(), 1 << 16))) {
     const Seconds step = pricer
                              .cost({.decodes = batch,
                                     .decode_context = static_cast<double>(batch),
@@ -70,7 +70,7 @@ double new_prompt_tokens(const WorkloadSpec& w) {
   return std::max(0.0, w.prompt_tokens.mean() - w.shared_prefix_tokens);
 }
 
-/// Tokens that every request prefills itself: its prompt where all are of one length and nothing is shared, else one.
+/// Tokens that every request must prefill: its prompt if all have one length and nothing is shared, else one.
 int certain_prompt(const WorkloadSpec& w) {
   const std::optional<int> length = w.prompt_tokens.constant();
   return length && w.shared_prefix_tokens == 0 && w.prefix_groups <= 1 ? *length : 1;
@@ -81,7 +81,7 @@ int alone_chunk(const Deployment& d, int prompt) {
   return std::max(1, std::min(d.engine.max_num_batched_tokens * d.sharding.attention_dp, prompt));
 }
 
-/// The front end and the prefill of a prompt alone; of its first token where prompts differ or are shared.
+/// The front end plus the prefill of a prompt alone; of its first token if prompts differ or are shared.
 Seconds least_ttft(const Scenario& s, const Deployment& d, StepPricer& pricer, double slack) {
   const int prompt = certain_prompt(*s.workload), step = alone_chunk(d, prompt);
   Seconds ttft{};
@@ -92,7 +92,7 @@ Seconds least_ttft(const Scenario& s, const Deployment& d, StepPricer& pricer, d
   return ttft + (host.request_latency + host.request_time + host.prompt_token_time * prompt) * slack;
 }
 
-/// What the attention of a whole prompt takes beyond that of the pieces in prompt_time().
+/// The attention time of a whole prompt beyond that of the chunks in prompt_time().
 double attention_time(const Scenario& s, const Deployment& d, StepPricer& pricer) {
   const int prompt = certain_prompt(*s.workload), step = alone_chunk(d, prompt);
   double more = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Bounds that no schedule can beat, from the prices of single steps. They prune a search without losing its winner.
+// Bounds that no schedule can beat, from prices of single steps. They prune a search without losing its winner.
 
 #include "sim/plan/search/plan_spec.h"
 #include "sim/serve/step_pricer.h"
@@ -7,8 +7,8 @@
 namespace roofcast {
 
 struct LoadBounds {
-  double requests_per_s = 0;  ///< most that one replica can serve
-  Seconds ttft{}, tpot{};     ///< least that any request can see
+  double requests_per_s = 0;  ///< upper bound for one replica
+  Seconds ttft{}, tpot{};     ///< lower bounds for any request
 };
 
 /// One replica, which runs one step at a time.
@@ -17,35 +17,34 @@ struct LoadBounds {
 ///   need
 ///     time >= n (o - 1) min_b step(b, 0)/b    and    time >= n p min_c step(0, c)/c
 ///   with the shortest context, over every batch up to the engine's limit. Hence requests/s <= 1 / the larger of the
-///   two. TPOT >= the step of one sequence. TTFT >= the front end and one token of prefill (the whole prompt if all
-///   have one length and nothing is shared).
-/// All bounds are loosened by a tenth, because steps on a GPU's tile grid do not grow quite evenly. With speculation a
-/// step makes the mean number of accepted tokens (for the TPOT: all k + 1), and drafting is left out. The bounds do not
-/// hold for sessions and traces: then nothing is bounded.
+///   two. TPOT >= the step of one sequence. TTFT >= the front end plus the prefill of one token (of the whole prompt if
+///   all have the same length and nothing is shared). have one length and nothing is shared).
+/// All bounds are relaxed by a tenth, because steps on a GPU's tile grid are not quite monotonic. With speculation a
+/// step yields the mean number of accepted tokens (for TPOT: all k + 1), and drafting is free. Sessions and traces are
+/// not bounded.
 LoadBounds load_bounds(const Scenario& scenario, StepPricer& pricer);
 
-/// By how much the bounds of prefill and of decode workers are loosened.
+/// Factors by which the bounds of prefill and of decode workers are relaxed.
 inline constexpr double kPrefillSlack = 0.96, kDecodeSlack = 0.98;
 
-/// One verifying step of one sequence, with every draft accepted.
+/// One verification step of one sequence, with every draft accepted.
 Seconds least_tpot(const SpeculationSpec& speculation, int context, StepPricer& pricer);
 
-/// One prefill worker, whose steps hold only prompts: the second sum above, and TTFT without the transfer. Unshared
-/// prompts of one length also pay for the attention over all of their tokens. Loosened by a twenty-fifth.
+/// One prefill worker, whose steps contain only prompts: the second sum above, and TTFT without the transfer. Unshared
+/// prompts of equal length also pay for attention to all of their tokens. Relaxed by a twenty-fifth.
 LoadBounds prefill_bounds(const Scenario& scenario, const Deployment& worker, StepPricer& pricer);
 
-/// One decode worker, whose steps hold only decodes. A step of b decodes takes at least t(b), with every context as
-/// short as the shortest prompt; b is limited by the engine and by the memory at that context. Each of its tokens pays
-/// t(b)/b. With w(b) the share of the tokens made in steps of b,
+/// One decode worker, whose steps contain only decodes. A step of b decodes takes at least t(b), with every context as
+/// short as the shortest prompt; the engine and the memory at that context limit b. Each token pays t(b)/b.
+/// With w(b) the fraction of the tokens generated in steps of b,
 ///     seconds per token = sum w t/b    and, if every request has o outputs,    mean TPOT = sum w t
 ///   A mean TPOT of at most T therefore bounds the first from below by the lower convex hull of the points
-///   (t(b), t(b)/b) at T. Under a percentile q only the share q of the tokens must keep T; the others cost min t/b.
-/// Loosened by a fiftieth, because not every b is tried. With speculation t(b) is divided by the mean tokens per step,
-/// and percentiles are not used, because they then also depend on luck.
-/// percentiles, which are then a matter of luck too, are not used.
+///   (t(b), t(b)/b) at T. With a percentile q only the fraction q of the tokens must meet T; the others cost min t/b.
+/// Relaxed by a fiftieth, because not every b is tried. With speculation t(b) is divided by the mean tokens per step,
+/// and percentiles are ignored, because they also depend on chance.
 LoadBounds decode_bounds(const Scenario& scenario, StepPricer& pricer);
 
-/// False when an objective is below what any request must see.
+/// False if an objective is below the lower bound of any request.
 bool may_hold(const LoadBounds& bounds, const std::vector<Objective>& objectives);
 
 }  // namespace roofcast

@@ -14,7 +14,8 @@ namespace {
 
 constexpr Seconds kLongestTest{50 * 86400.0};  // half of what a simulation can last
 
-/// Waits of the requests in the order they ended, for the drift of the queue; and whether the objectives can be met.
+/// Records waits in the order in which requests ended, to detect a growing queue; and whether objectives can still be
+/// met.
 class TestObserver final : public Observer {
  public:
   explicit TestObserver(std::optional<ObjectiveBudgets> budgets) : budgets_(std::move(budgets)) {}
@@ -25,9 +26,9 @@ class TestObserver final : public Observer {
   }
   bool enough() const override { return budgets_ && budgets_->spent(); }
 
-  /// Mean wait of the last third of the arrivals against the first third's: a stable queue goes up and down, one
-  /// that is fed faster than it empties grows with time. Where later requests overtake earlier ones, these wait as
-  /// long; so the starts are also taken in their own order, as if first come were first served.
+  /// Compares the mean wait of the last third of the arrivals with the first third's: the wait in a stable queue
+  /// fluctuates, in an overloaded one it grows. If later requests overtake earlier ones, waits may stay equal; so the
+  /// starts are also sorted, as if first come were first served.
   bool grows(Seconds tolerated) {
     if (waits_.size() < 60) return false;
     std::sort(waits_.begin(), waits_.end());
@@ -49,22 +50,22 @@ class TestObserver final : public Observer {
   }
 
  private:
-  std::optional<ObjectiveBudgets> budgets_;  ///< none: to the end, whatever happens
+  std::optional<ObjectiveBudgets> budgets_;  ///< empty: never stops early
   std::vector<std::pair<double, double>> waits_;
 };
 
-/// Requests in flight, by Little's law, with the E2E time of a full machine; never more than the machine takes.
+/// Requests in flight by Little's law, with the E2E latency of a full machine; at most what the machine holds.
 double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& pricer) {
   const Deployment& d = *s.deployment;
   const double prompt = s.workload->prompt_tokens.mean(), output = s.workload->output_tokens.mean();
-  const double room = std::max(
-      1.0,
-      std::min<double>(d.seats(), d.memory.max_batch(prompt + output, d.engine.block_size) * d.sharding.attention_dp));
+  const double room =
+      std::max(1.0, std::min<double>(d.max_sequences(), d.memory.max_batch(prompt + output, d.engine.block_size) *
+                                                            d.sharding.attention_dp));
   const int batch = static_cast<int>(std::min(room, 65536.0));
   const double rate = test.load / test.fleet.replicas, context = prompt + output / 2;
   const double more = s.serving.disaggregation ? 1.1 : 1.5;  // prefill chunks make steps longer
   double flight = 1;
-  for (int i = 0; i < 4; ++i) {  // the batch sets the step, the step the batch
+  for (int i = 0; i < 4; ++i) {  // fixed-point iteration: batch and step time depend on each other
     const double step = pricer
                             .cost({.decodes = std::min(batch, static_cast<int>(std::ceil(flight))),
                                    .decode_context = context * flight,
@@ -75,7 +76,7 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
   return flight * test.fleet.replicas;
 }
 
-/// More requests of a recorded trace are the same again; a mix of clients can be drawn for longer.
+/// A recorded trace cannot provide more requests; a mix of clients can be drawn for longer.
 void set_pace(WorkloadSpec& w, const LoadTest& test) {
   quicken(w, test.load);
   if (w.clients.empty()) {
@@ -84,7 +85,7 @@ void set_pace(WorkloadSpec& w, const LoadTest& test) {
     return;
   }
   w.requests = static_cast<std::int64_t>(std::ceil(static_cast<double>(w.requests) * test.more_requests));
-  // As many requests at every pace, and of a profile the same ones.
+  // The same number of requests at every pace, and for a profile the same ones.
   w.start = w.start / test.load;
   if (w.duration) w.duration = *w.duration * (test.more_requests / test.load);
   for (WorkloadSpec& client : w.clients) client.arrivals.profile_period = client.arrivals.profile_period / test.load;
@@ -111,7 +112,7 @@ WorkloadSpec workload_at(const Scenario& s, const LoadTest& test, StepPricer& pr
       w.duration.reset();
       w.requests = static_cast<std::int64_t>(std::ceil(std::max(needed, 10.0 * w.arrivals.concurrency)));
       w.warmup_requests = std::max<std::int64_t>(w.warmup_requests, 4LL * w.arrivals.concurrency);
-      w.pause_after_warmup = false;  // a service's users do not all begin at once
+      w.pause_after_warmup = false;  // users of a service do not all start at once
       break;
     case LoadKind::kPace:
       set_pace(w, test);
@@ -195,7 +196,7 @@ Judgement judge(const Scenario& s, const ServingMetrics& metrics) {
   out.goodput = metrics.good_requests / requests;
   out.goodput_low = lower_confidence(out.goodput, requests);
   for (std::size_t i = 0; i < metrics.clients.size() && !s.serving.client_objectives.empty(); ++i) {
-    const ClientMetrics& c = metrics.clients[i];  // a kind that is rare must be served as well as the others
+    const ClientMetrics& c = metrics.clients[i];  // rare kinds must be served as well as the others
     const bool limited = std::any_of(s.objectives.begin(), s.objectives.end(),
                                      [&](const Objective& o) { return o.client == static_cast<int>(i); });
     if (c.ended() <= 0 && !limited) continue;

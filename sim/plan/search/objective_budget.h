@@ -10,16 +10,16 @@
 
 namespace roofcast {
 
-/// What the objectives allow the requests of a run to miss.
+/// How many requests of a run may miss each objective.
 class ObjectiveBudgets {
  public:
-  /// Of `requests` that are counted, at most so many of them by each kind of clients. `certain`: the upper ends of the
-  /// intervals must meet the limits, too.
+  /// For at most `requests` counted requests, also by kind of client. `certain`: the upper ends of the confidence
+  /// intervals must meet the limits too.
   ObjectiveBudgets(const std::vector<Objective>& objectives, double requests, bool certain,
                    const std::vector<std::int64_t>& by_client = {});
 
   void add(const RequestRecord& request);
-  /// Some mean of all requests is above its limit already, or so many are that a percentile is, whatever the others do.
+  /// Whether a mean or percentile must exceed its limit whatever the remaining requests do.
   bool spent() const {
     return std::any_of(budgets_.begin(), budgets_.end(), [](const Budget& b) { return b.spent(); });
   }
@@ -27,8 +27,8 @@ class ObjectiveBudgets {
  private:
   struct Budget {
     Objective objective;
-    double allowed;            ///< of a mean the sum of value / limit; else requests above the limit
-    double sum = 0, over = 0;  ///< of those so far
+    double allowed;            ///< mean: sum of value / limit; percentile: requests above the limit
+    double sum = 0, over = 0;  ///< so far
     bool spent() const { return (objective.percentile < 0 ? sum : over) > allowed; }
   };
   std::vector<Budget> budgets_;

@@ -17,18 +17,18 @@ namespace roofcast {
 namespace {
 
 constexpr const char* kFile = "plan";
-/// What is of the whole fleet, not of the share of the GPUs at hand.
+/// Keys that apply to the whole fleet, not to the share of the owned GPUs.
 constexpr std::array kOfTheFleet{"growth", "max_cost", "max_power", "spare_replicas", "availability", "zones"};
 const ConfigTree kNone = std::make_shared<ConfigNode>();
 
-/// The plan without `search.owned`, and with these keys of its search.
+/// The plan without `search.owned` and these keys of its search.
 ConfigTree without_owned(const ConfigTree& plan) {
   auto search = std::make_shared<ConfigNode>(**plan->find("search"));
   std::erase_if(search->entries, [](const ConfigNode::Entry& entry) { return entry.key == "owned"; });
   return with_value(plan, "search", search, kFile);
 }
 
-/// What a GPU at hand costs where nothing is said: it is paid for, so what its board draws.
+/// Default cost of an owned GPU: its electricity, because it is already paid for.
 ConfigTree price_of_power(const ConfigTree& gpu, const ConfigTree& search) {
   const GpuSpec spec = parse_gpu_spec(ConfigReader(resolve_named("hardware", gpu), "a GPU"));
   const ConfigTree* overhead = search->find("power_usage_effectiveness");
@@ -39,7 +39,7 @@ ConfigTree price_of_power(const ConfigTree& gpu, const ConfigTree& search) {
                    {"host", {}, make_scalar("1")}});
 }
 
-/// A search over what the GPUs at hand may run as.
+/// A search over the configurations of the owned GPUs.
 ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   const std::vector<ConfigTree> gpus = owned.list("gpus");
   if (gpus.empty())
@@ -75,7 +75,7 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   return with_value(out, "search.max_gpus", make_scalar(fmt::format("{:.0f}", count)), kFile);
 }
 
-/// The row that carries the most on all of the GPUs, of those that were judged.
+/// Of the judged rows, the one that carries the most on all owned GPUs.
 const PlannedDeployment& strongest(const PlanResult& result) {
   return *std::max_element(result.ranked.begin(), result.ranked.end(), [&](const auto& a, const auto& b) {
     if (result.draws > 0 && a.probability.has_value() != b.probability.has_value()) return b.probability.has_value();
@@ -83,7 +83,7 @@ const PlannedDeployment& strongest(const PlanResult& result) {
   });
 }
 
-/// Limits of the whole fleet, less what the GPUs at hand take of them.
+/// Limits of the whole fleet, minus what the owned GPUs use.
 ConfigTree with_limits_left(ConfigTree rest, const PlanSpec& asked, const OwnedShare& share, const Mark& mark) {
   const auto left = [&](const char* key, double limit, double taken, const char* unit) {
     if (limit <= 0) return;
@@ -124,7 +124,7 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
   share.offered = offered_load(*share.planned.candidate.scenario.workload);
   const double remains = share.offered - share.planned.load;
   const std::string cost = bill_line(*share.planned.candidate.scenario.deployment, nullptr, share.planned.bill());
-  if (remains <= 0) {  // then they are planned as any others
+  if (remains <= 0) {  // then they are planned like any others
     ConfigTree all = alone;
     for (const char* key : kOfTheFleet) {
       const ConfigTree* value = (*search)->find(key);
@@ -146,7 +146,7 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
                                             : share.planned.usd_per_hour() + more.ranked.front().usd_per_hour();
     if (!all.ranked.empty() && with > all.ranked.front().usd_per_hour() * (1 + 1e-9)) {
       const std::string why = more.ranked.empty()
-                                  ? "the search has no answer for the load that they leave, but one for the whole"
+                                  ? "the search has no answer for the remaining load, but one for the whole"
                                   : fmt::format("at {} the whole would cost {:.2f} USD/h", cost, with);
       return OwnedPlan{.share = std::nullopt, .rest = without_owned(plan), .note = "the owned GPUs stay idle: " + why};
     }

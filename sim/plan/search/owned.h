@@ -1,5 +1,5 @@
 #pragma once
-// GPUs that are there already: the share of the load they carry, so that only the rest is planned anew.
+// GPUs that are already owned: the share of the load that they carry, so that only the rest is planned.
 
 #include <optional>
 #include <string>
@@ -8,23 +8,23 @@
 
 namespace roofcast {
 
-/// What the GPUs at hand do, behind one router with those that are planned.
+/// The owned GPUs, behind one router with the planned ones.
 struct OwnedShare {
-  PlannedDeployment planned;  ///< on all of them, at the highest load that they hold
+  PlannedDeployment planned;  ///< on all owned GPUs, at the highest load that they hold
   double offered = 0;         ///< load of the whole fleet
 };
 
-/// A plan and its `search.owned: {gpus: [{name, available, price}], tp: [...], precision: [...]}`. The GPUs at hand
-/// take the highest load that they hold within the objectives and with the plan's confidence, at most what is offered.
-/// A router that gives every replica a share by what it holds splits a random load into random loads, so each part is
-/// simulated by itself. Where they carry all, the plan is of them alone. They cost what `price` says, of a GPU or of
-/// all (`owned: {price: {tier: owned, ...}}`), else their electricity; they stay idle where that makes the whole
-/// dearer, or where what remains has no answer by itself. Nothing where no GPUs are at hand. Throws ConfigError where
-/// they hold nothing, and for loads that are not a steady rate or users.
+/// Plans with `search.owned: {gpus: [{name, available, price}], tp: [...], precision: [...]}`. The owned GPUs take the
+/// highest load that they hold within the objectives and with the plan's confidence, at most the offered load. A router
+/// that weights replicas by capacity splits random arrivals into random arrivals, so each part is simulated separately.
+/// If they carry everything, the plan consists of them alone. They cost `price` (per GPU, or for all with `owned:
+/// {price: {tier: owned, ...}}`), else their electricity. They stay idle if that makes the total more expensive, or if
+/// the rest has no answer. Empty without owned GPUs. Throws ConfigError if they hold no load, and for loads other than
+/// a steady rate or users.
 struct OwnedPlan {
-  std::optional<OwnedShare> share;  ///< none: they carry all
-  ConfigTree rest;                  ///< the plan without `owned`, for the load that remains
-  std::string note = {};            ///< about GPUs at hand that carry all, or stay idle
+  std::optional<OwnedShare> share;  ///< empty: they carry everything
+  ConfigTree rest;                  ///< the plan without `owned`, for the remaining load
+  std::string note = {};            ///< why owned GPUs carry everything, or stay idle
 };
 std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions& options);
 

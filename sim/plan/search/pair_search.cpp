@@ -11,11 +11,11 @@ namespace roofcast {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kBetter = 1.005;  // a load that beats the best so far
+constexpr double kBetter = 1.005;  // factor by which a load must beat the best so far
 
 constexpr int kEachUpTo = 40;
 
-/// From `least` on: the plan's own numbers, or each up to 40 and then a twentieth more each time.
+/// Numbers from `least` on: the plan's own, or each up to 40 and then in increments of 5 %.
 std::vector<int> counts_from(int least, int most, const RoleSpace& role) {
   std::vector<int> out;
   if (!role.workers.empty()) {
@@ -32,14 +32,14 @@ bool fixed_score(const PlanSpec& plan, LoadKind kind) {
   return plan.goal != PlanGoal::kThroughput && !(plan.goal == PlanGoal::kCost && kind == LoadKind::kWhole);
 }
 
-/// Whether the search finds how much holds: a job is what it is, and a trace is planned at its own pace.
+/// Whether the load is searched: a batch job is fixed, and a trace is planned at its own pace.
 bool turns_up(LoadKind kind) { return kind == LoadKind::kRate || kind == LoadKind::kUsers; }
 
 Fleet with_spares(const Fleet& fleet, const PlanSpec& plan) {
   return {fleet.replicas + plan.spare_replicas, fleet.prefill_replicas + plan.spare_replicas};
 }
 
-/// X + (o - 1) T + the pause, for limits X of TTFT and T of TPOT; infinite where one of them has none.
+/// X + (o - 1) T + the pause, for limits X on TTFT and T on TPOT; infinite without one of them.
 double longest_stay(const Scenario& s) {
   double ttft = kInfinity, tpot = kInfinity;
   for (const Objective& o : s.objectives) {
@@ -49,8 +49,8 @@ double longest_stay(const Scenario& s) {
   return ttft + (s.workload->output_tokens.mean() - 1) * tpot + s.workload->arrivals.think_time.base();
 }
 
-/// Requests/s that the load brings at the least. Of users, by Little's law: a mean TTFT of at most X and a mean TPOT of
-/// at most T let none of them stay longer than longest_stay().
+/// Minimum requests/s of the load. For users, by Little's law: a mean TTFT of at most X and a mean TPOT of at most T
+/// limit the mean stay to longest_stay().
 double least_rate(const Scenario& s) {
   const WorkloadSpec& w = *s.workload;
   const LoadKind kind = load_kind(w);
@@ -62,7 +62,7 @@ double least_rate(const Scenario& s) {
   return std::isfinite(stay) && stay > 0 ? 0.9 * offered_load(w) / stay : 0;  // the run's ends are emptier
 }
 
-/// Score of a fleet that serves so many requests/s.
+/// Score of a fleet that serves this many requests/s.
 double score_at(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet, double requests_per_s) {
   const WorkloadSpec& w = *pair.scenario.workload;
   const Fleet paid = with_spares(fleet, plan);
@@ -73,16 +73,16 @@ double score_at(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet,
   return pair.usd_per_hour(paid);
 }
 
-/// A decode worker looks for caches between its steps, and takes them a step later where it plans ahead.
+/// Steps until a decode worker sees a cache: it checks between steps, one step later if it plans ahead.
 double steps_until_seen(const Deployment& d) { return d.engine.plans_ahead() ? 1.5 : 0.5; }
 
-/// A fleet with the best score it can have, and what is expected of it.
+/// A fleet with its best possible and its expected score.
 struct Option {
   Fleet fleet;
   double bound = 0, expected = 0;
 };
 
-/// Twice the fleet carries twice the load at the least, so it stands for both.
+/// Whether twice the fleet is an option too: it carries at least twice the load.
 bool has_double(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet) {
   const Fleet twice{2 * fleet.replicas, 2 * fleet.prefill_replicas};
   return turns_up(load_kind(*pair.scenario.workload)) && plan.max_power.value <= 0 &&
@@ -90,7 +90,7 @@ bool has_double(const Candidate& pair, const PlanSpec& plan, const Fleet& fleet)
          among_counts(twice.replicas, plan.decode);
 }
 
-/// Fleets there are GPUs for, of at least so many workers, the most promising first.
+/// Fleets within the GPU limits with at least this many workers, most promising first.
 std::vector<Option> options_of(const Candidate& pair, const PlanSpec& plan, const PairBounds& bounds, Fleet least,
                                bool prune) {
   std::vector<Option> out;
@@ -201,20 +201,20 @@ class PairEvaluator {
     return rate > 0 && each > 0 ? std::max(1, static_cast<int>(std::ceil(rate / each - 1e-9))) : 1;
   }
 
-  /// Some larger fleet has missed already.
+  /// Whether a larger fleet has already missed.
   bool hopeless(const Fleet& fleet) const {
     return std::any_of(out_.tried.begin(), out_.tried.end(), [&](const TriedLoad& t) {
       return !t.result.met && t.fleet.replicas >= fleet.replicas && t.fleet.prefill_replicas >= fleet.prefill_replicas;
     });
   }
 
-  /// The smallest number in [low, high] with which the fleet holds the load; high + 1 when none does.
+  /// The smallest number in [low, high] with which the fleet holds the load; high + 1 if there is none.
   template <class MakeFleet>
   int least_holding(int low, int high, MakeFleet fleet) {
     if (low > high) return high + 1;
     if (simulate_at(fleet(low), load_).met) return low;
     int bad = low, good = high + 1;
-    for (int step = 1; bad + step <= high; step *= 2) {  // most often it is one or two more
+    for (int step = 1; bad + step <= high; step *= 2) {  // usually one or two more
       if (simulate_at(fleet(bad + step), load_).met) {
         good = bad + step;
         break;
@@ -252,11 +252,12 @@ class PairEvaluator {
       out_.planned = std::move(planned);
   }
 
-  /// First the load that would beat the best, then as far as it goes.
+  /// First the load that would beat the best, then as high as possible.
   void turn_up(const Fleet& fleet) {
     const double goal = threshold();
     const bool challenged = std::isfinite(goal) && search_.prune;
-    const double rate = -goal * kBetter * pair_.gpus(with_spares(fleet, plan_)) / outputs();  // that beats it
+    const double rate =
+        -goal * kBetter * pair_.gpus(with_spares(fleet, plan_)) / outputs();  // the rate that beats the best
     // On a grid: the load that is found does not depend on the one that had to be beaten.
     LoadRange range{.low = 0, .high = most_load(fleet), .on_grid = kind_ == LoadKind::kRate};
     std::optional<LoadResult> at_low;
@@ -277,25 +278,25 @@ class PairEvaluator {
 
   double outputs() const { return pair_.scenario.workload->output_tokens.mean(); }
 
-  /// A load that no fleet of these workers holds, or as near as can be said: users stay as long as the objectives
-  /// allow.
+  /// Upper bound of the load that any fleet of these workers holds: users stay as long as the objectives allow.
   double most_load(const Fleet& fleet) const {
     const double rate = std::min(bounds_.requests_per_s(fleet), 1000.0 * (fleet.replicas + fleet.prefill_replicas));
     if (kind_ == LoadKind::kRate) return rate;
     const Deployment& d = *pair_.scenario.deployment;
-    const double seats = static_cast<double>(d.seats()) * fleet.replicas;
-    return std::clamp(1.5 * rate * longest_stay(pair_.scenario), 1.0, seats);
+    const double max_sequences = static_cast<double>(d.max_sequences()) * fleet.replicas;
+    return std::clamp(1.5 * rate * longest_stay(pair_.scenario), 1.0, max_sequences);
   }
 
-  /// The rate of the grid next to this one, if the fleet holds it; else 0.
+  /// The rate of the grid nearest to this one if the fleet holds it; else 0.
   double challenge_rate(const Fleet& fleet, double rate, double most) {
     if (rate >= most) return 0;
     const double next = on_grid(rate, most);
     return simulate_at(fleet, next).met ? next : 0;
   }
 
-  /// The users with which so many requests/s are served, if the fleet holds them; else 0. Fewer of them bring less, so
-  /// from what the shortest stay would take it goes up by Little's law until they do, or an objective is missed.
+  /// The users with which this rate is reached, if the fleet holds them; else 0. Fewer users mean a lower rate, so the
+  /// search starts at the shortest stay and increases by Little's law until the rate is reached or an objective is
+  /// missed.
   double challenge_users(const Fleet& fleet, double rate, double most) {
     const LoadBounds least = bounds_.latencies();
     const Seconds stay = least.ttft + least.tpot * (outputs() - 1) + pair_.scenario.workload->arrivals.think_time;
@@ -342,8 +343,8 @@ double PairBounds::requests_per_s(const Fleet& fleet) const {
 
 namespace {
 
-/// A mean TTFT of at most X is the wait, the prefill and the transfer. The wait is loosened by a fifth, for a run's
-/// mean is not the queue's.
+/// A mean TTFT of at most X is wait + prefill + transfer. The wait is relaxed by a fifth, because the mean of a run is
+/// not that of the queue.
 void limit_wait(PairBounds& bounds, const Scenario& s) {
   const WorkloadSpec& w = *s.workload;
   if (w.arrivals.process != ArrivalSpec::Process::kPoisson || w.shared_prefix_tokens > 0 || w.prefix_groups > 1 ||

@@ -9,7 +9,7 @@
 namespace roofcast {
 namespace {
 
-/// The day of a load that changes: as its profile says, or as it was recorded.
+/// The day of a changing load: from its profile, or as recorded.
 std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalPlan> diurnal, const PlanSpec& plan) {
   if (diurnal && plan.disaggregated) {
     throw ConfigError(value_at(tree, "search.modes")->mark,
@@ -34,7 +34,7 @@ std::size_t row_of(const PlanResult& result, std::uint64_t candidate) {
   return static_cast<std::size_t>(chosen - result.ranked.begin());
 }
 
-/// The first row is the one that costs the least over the whole time of growth.
+/// Moves the row that costs least over the whole period of growth to the top.
 void plan_growth(PlanAnswer& answer) {
   const double elsewhere = answer.owned ? answer.owned->planned.load : 0;
   PricerPool& pricers = *answer.result.pricers;
@@ -47,7 +47,7 @@ void plan_growth(PlanAnswer& answer) {
     put_first(answer.result, answer.growth.front().row, answer.plan);
     answer.result.at_limit = !sure;
   }
-  answer.growth = growth_paths(answer.plan, answer.result, elsewhere);  // of the rows as they are now
+  answer.growth = growth_paths(answer.plan, answer.result, elsewhere);  // for the rows in their new order
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
   if (owned && owned->share) answer.owned = owned->share;
   if (owned && !owned->note.empty()) answer.result.notes.push_back(owned->note);
   if (answer.result.ranked.empty() || detail == PlanDetail::kRanking) return answer;
-  if (diurnal) {  // the answer is the deployment whose day costs the least, whatever the peak alone would take
+  if (diurnal) {  // the answer is the deployment with the cheapest day, not the cheapest peak
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
     put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
   } else {

@@ -1,5 +1,5 @@
 #pragma once
-// All that `plan` says about a plan file: the ranking, what would help the winner, the fleet over the day.
+// The full answer to a plan file: the ranking, what would help the winner, the fleet over the day.
 
 #include <optional>
 
@@ -13,21 +13,22 @@ namespace roofcast {
 struct PlanAnswer {
   PlanSpec plan;
   PlanResult result;
-  Sensitivities sensitivities{};                   ///< of the winner
-  std::optional<FleetPlan> fleet = std::nullopt;   ///< for a load that changes over the day; the rest is for its peak
-  std::optional<OwnedShare> owned = std::nullopt;  ///< GPUs at hand; the rest is for what they leave
-  std::vector<GrowthPath> growth{};                ///< of the best rows, the cheapest first, where the load grows
-  std::optional<double> share{};                   ///< USD/h, of instances that other services share; none: whole ones
+  Sensitivities sensitivities{};  ///< of the winner
+  std::optional<FleetPlan> fleet =
+      std::nullopt;  ///< for a load that changes over the day; other members are for its peak
+  std::optional<OwnedShare> owned = std::nullopt;  ///< owned GPUs; other members are for the remaining load
+  std::vector<GrowthPath> growth{};                ///< of the best rows, cheapest first, if the load grows
+  std::optional<double> share{};                   ///< USD/h for a share of instances; empty: whole instances
 };
 
-/// How much of the answer is wanted.
+/// Which parts of the answer to compute.
 enum class PlanDetail { kRanking, kAll };
 
 PlanAnswer answer_plan(const ConfigTree& tree, const SearchOptions& options, PlanDetail detail = PlanDetail::kAll);
 
-/// Makes a row of the ranking its first, and sets what it costs at other confidences.
+/// Moves a row to the top of the ranking, and sets its cost at other confidences.
 void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan);
-/// What would help the winner of an answer, and what its plan says without effect.
+/// Adds what would help the winner, and the plan's settings without effect.
 void add_details(const ConfigTree& tree, PlanAnswer& answer);
 
 }  // namespace roofcast

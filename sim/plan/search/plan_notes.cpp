@@ -13,7 +13,7 @@
 namespace roofcast {
 namespace {
 
-/// The winner may be the best there is without being as sure as was asked.
+/// Notes a winner that is below the required confidence.
 void note_confidence(const PlannedDeployment& winner, const PlanSpec& plan, bool at_limit,
                      std::vector<std::string>& notes) {
   if (!winner.probability || *winner.probability >= plan.confidence - 1e-9) return;
@@ -23,7 +23,7 @@ void note_confidence(const PlannedDeployment& winner, const PlanSpec& plan, bool
                               none_larger ? ": the search allows no larger fleet" : ""));
 }
 
-/// Layouts that a model with experts is often served with, and that the search does not vary.
+/// Notes common layouts for models with experts that the search does not vary.
 void note_layouts(const PlannedDeployment& winner, const PlanSpec& plan, std::vector<std::string>& notes) {
   const std::vector<LayerKind>& layers = winner.candidate.scenario.deployment->model.layers;
   const bool has_experts = std::any_of(layers.begin(), layers.end(), [](const LayerKind& kind) {

@@ -1,12 +1,12 @@
 #pragma once
-// What a plan file says without effect on the plan.
+// Settings of a plan file that have no effect.
 
 #include "sim/plan/search/plan_answer.h"
 
 namespace roofcast {
 
-/// Adds to the notes of an answer with a winner what its plan says for nothing: keys that the search finds itself or
-/// does not look at, and settings that change nothing in the winner (sim/plan/idle_settings.h).
+/// Adds notes to an answer with a winner: keys that the search determines itself or ignores, and settings without
+/// effect on the winner (sim/plan/idle_settings.h).
 void add_plan_notes(const ConfigTree& plan, PlanAnswer& answer);
 
 }  // namespace roofcast

@@ -24,7 +24,7 @@ struct SpaceKey {
   const char* name;
   const char* key;
 };
-/// In the order they are laid over the scenario: an engine before its limits, a recipe before single formats.
+/// In the order in which they are applied to the scenario: an engine before its limits, a recipe before single formats.
 constexpr std::array kSpaceKeys{SpaceKey{"engines", "engine"},
                                 SpaceKey{"expert_overlap", "engine.expert_overlap"},
                                 SpaceKey{"precision", "precision"},
@@ -39,7 +39,7 @@ constexpr std::array kSpaceKeys{SpaceKey{"engines", "engine"},
                                 SpaceKey{"max_num_seqs", "engine.max_num_seqs"},
                                 SpaceKey{"max_num_batched_tokens", "engine.max_num_batched_tokens"}};
 
-/// Takes how many there are, the plan's own key, from a GPU of the list.
+/// Removes and returns `available`, a key of the plan, from a GPU of the list.
 std::optional<int> take_available(ConfigTree& gpu) {
   if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("available") == nullptr) return std::nullopt;
   const auto available = static_cast<int>(ConfigReader(gpu, "a GPU").integer("available", {1, 1e6}));
@@ -61,7 +61,7 @@ void read_modes(PlanSpec& plan, ConfigReader& in) {
   }
 }
 
-/// `gpus` are those of the search.
+/// `gpus`: the GPUs of the search.
 RoleSpace read_role(std::optional<ConfigReader> in, const std::vector<std::string>& gpus) {
   RoleSpace role;
   if (!in) return role;
@@ -97,7 +97,7 @@ void read_disaggregation(PlanSpec& plan, const std::vector<std::string>& gpus, C
   }
 }
 
-/// Of a list that the file writes: neither empty nor with a value twice.
+/// Checks a list in the file: neither empty nor with duplicates.
 void check_values(const ConfigReader& in, const char* name, const std::vector<ConfigTree>& values) {
   if (values.empty()) in.fail(name, fmt::format("'{}' lists no value: leave it out, or give one", name));
   std::set<std::string> seen;
@@ -113,7 +113,7 @@ void add_axis(SweepSpec& space, const char* key, std::vector<ConfigTree> values)
   space.axes.push_back(std::move(axis));
 }
 
-/// A method with a list of k is one value each; `none` is a scenario without.
+/// Expands a method with a list of k to one value each; `none` is no speculation.
 std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
   std::vector<ConfigTree> out;
   for (const ConfigTree& value : values) {
@@ -189,7 +189,7 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
   return names;
 }
 
-/// Formats of which candidates must be.
+/// Reads required formats.
 void read_only(PlanSpec& plan, std::optional<ConfigReader> in) {
   if (!in) return;
   for (const auto& [key, set, format] : {std::tuple{"weights", &plan.only_weights, &plan.only.weights},
@@ -229,14 +229,14 @@ std::optional<ZoneSpec> read_zones(const PlanSpec& plan, ConfigReader& in) {
   return out;
 }
 
-/// The scenario without `search`, with an engine that limits can be laid over.
+/// The scenario without `search`, with an engine to which limits can be applied.
 ConfigTree scenario_of(const ConfigTree& tree) {
   auto scenario = std::make_shared<ConfigNode>(*tree);
   std::erase_if(scenario->entries, [](const ConfigNode::Entry& entry) { return entry.key == "search"; });
   ConfigTree out = scenario;
   const ConfigTree* workload = out->find("workload");
   if (workload != nullptr && *workload &&
-      (*workload)->kind == ConfigNode::Kind::kMap) {  // how many is the search's business
+      (*workload)->kind == ConfigNode::Kind::kMap) {  // the search sets the number of requests
     const ConfigTree whole = resolve_named("workloads", *workload), process = value_at(whole, "arrivals.process");
     const bool ends = whole->find("clients") != nullptr || whole->find("requests") != nullptr ||
                       whole->find("duration") != nullptr || (process && process->scalar == "trace");
@@ -253,7 +253,7 @@ bool all_at_once(const ConfigTree& tree) {
   return process && process->scalar == "all_at_once";
 }
 
-/// The search's own word for a key of the scenario that it varies; empty: none.
+/// The name in `search` of a scenario key that the search varies; empty: none.
 std::string axis_name(const std::string& key) {
   if (key == "gpu") return "gpus";
   for (const SpaceKey& k : kSpaceKeys) {
@@ -267,8 +267,8 @@ bool is_recipe(const std::string& name) {
   return std::any_of(all.begin(), all.end(), [&](const Recipe& recipe) { return recipe.name == name; });
 }
 
-/// A plan that searches only those of its `precision` and `weights` that name the recipe: what a recipe sets is more
-/// than the one format that `only` holds.
+/// The plan with only those `precision` and `weights` that name the recipe, because a recipe sets more than the one
+/// format that `only` can require.
 ConfigTree with_recipe_alone(const ConfigTree& plan, const ConfigTree& recipe, const std::string& origin) {
   const std::string name = lower(trim(recipe->scalar));
   for (const char* axis : {"precision", "weights"}) {

@@ -1,5 +1,5 @@
 #pragma once
-// Step models that many simulations use one after another, in any thread.
+// A thread-safe pool of step models that simulations use one after another.
 
 #include <map>
 #include <memory>
@@ -11,9 +11,8 @@
 
 namespace roofcast {
 
-/// What simulations of a search leave for later ones. Lends step models and takes them back: what one simulation priced
-/// the next need not. Prices do not depend on what a model priced before, so neither do results on which of several
-/// models is lent. Must outlive what it lends.
+/// Lends step models and takes them back, so that later simulations reuse cached prices. A price does not depend on
+/// what a model priced before, so results do not depend on which model is lent. Must outlive what it lends.
 class PricerPool {
  public:
   std::unique_ptr<StepPricer> lend(const std::shared_ptr<const Deployment>& deployment);
@@ -26,7 +25,7 @@ class PricerPool {
   class Lent;
   std::mutex mutex_;
   KnownDraws draws_;
-  /// By deployment, which is kept alive, so that no other comes to its address.
+  /// Keyed by deployment, which is kept alive so that its address stays unique.
   std::map<std::shared_ptr<const Deployment>, std::vector<std::unique_ptr<StepPricer>>> free_;
 };
 

@@ -20,9 +20,9 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kJudged = 4;     // rows, behind which the table keeps the forecast's own fleets
-constexpr int kStepsOfLoad = 32;       // of a factor of two
-constexpr int kMostStepsOfLoad = 128;  // less than a sixteenth of the load of the forecast is none
+constexpr std::size_t kJudged = 4;     // judged rows; later rows keep the forecast's fleets
+constexpr int kStepsOfLoad = 32;       // steps per factor of two of the load
+constexpr int kMostStepsOfLoad = 128;  // gives up below a sixteenth of the forecast's load
 
 ForecastId id_of(const PlannedDeployment& p, const PlanSpec& plan) {
   return {.candidate = p.candidate.index,
@@ -36,7 +36,7 @@ ForecastId id_of(const PlannedDeployment& p, const PlanSpec& plan) {
           .load_uncertainty = plan.load_uncertainty};
 }
 
-/// One candidate at several sizes (or loads) under the same draws.
+/// One candidate at several sizes (or loads), in the same draws.
 class Sizer {
  public:
   Sizer(const PlannedDeployment& nominal, const PlanSpec& plan, const std::vector<TruthDraw>& draws,
@@ -52,7 +52,7 @@ class Sizer {
     for (const auto& [harm, draw] : by_harm) draws_.push_back(*draw);
   }
 
-  /// `step` 0 is the forecast's own fleet; each further step is one replica more, or a load one part in 32 lower.
+  /// `step` 0 is the forecast's fleet. Each further step adds one replica, or lowers the load by one part in 32.
   PlannedDeployment at(int step) const {
     PlannedDeployment p = nominal_;
     if (plan_.goal == PlanGoal::kThroughput) {
@@ -66,7 +66,7 @@ class Sizer {
     }
     const bool whole = p.tested.replicas == p.replicas;
     for (int i = 0; i < step; ++i) {
-      // Both roles grow as they are; of a large fleet a step is a part of it.
+      // Both roles grow in proportion; a step of a large fleet is a part of it.
       const bool prefill = p.candidate.disaggregated() &&
                            p.prefill_replicas * nominal_.replicas < p.replicas * nominal_.prefill_replicas;
       (prefill ? p.prefill_replicas : p.replicas) +=
@@ -90,7 +90,7 @@ class Sizer {
     return std::clamp<std::size_t>(needed, 1, draws_.size()) - 1;
   }
 
-  /// Draws from the harmless on in which it holds, up to the first that it does not.
+  /// Number of draws in which it holds, from harmless on, up to the first failure.
   std::size_t holding(int step) {
     std::size_t good = 0, bad = draws_.size() + 1;  // draws, not ranks
     while (bad - good > 1) {
@@ -101,20 +101,20 @@ class Sizer {
   }
   double probability(int step) { return static_cast<double>(holding(step)) / static_cast<double>(draws_.size()); }
 
-  /// Whether it holds in as many draws as the confidence asks for, whichever they are.
+  /// Whether it holds in enough draws for `confidence`, whichever they are.
   bool holds_in_enough(int step, double confidence) {
     std::size_t may_fail = draws_.size() - 1 - rank_of(confidence);
-    for (std::size_t rank = draws_.size(); rank-- > 0;) {  // the worst tell the soonest
+    for (std::size_t rank = draws_.size(); rank-- > 0;) {  // the worst draws decide soonest
       if (!holds_in_rank(step, rank) && may_fail-- == 0) return false;
     }
     return true;
   }
-  /// The fewest steps, `here` at the most, at which as many draws as asked for hold; `here` is known to hold.
+  /// The fewest steps, at most `here`, at which enough draws hold; `here` is known to hold.
   int fewest_down_from(int here, double confidence) {
     while (here > 0 && holds_in_enough(here - 1, confidence)) --here;
     return here;
   }
-  /// The fewest steps from `step` on at which as many draws as asked for hold; -1: none of the next.
+  /// The fewest steps from `step` on at which enough draws hold; -1: none found.
   int fewest_up_from(int step, double confidence) {
     constexpr int kMost = 16;
     for (const int last = step + kMost; step <= last && possible(step); ++step) {
@@ -122,7 +122,7 @@ class Sizer {
     }
     return -1;
   }
-  /// The step at which it is this fleet; -1: none.
+  /// The step that equals this fleet; -1: none.
   int step_of(const PlannedDeployment& p) const {
     for (int step = 0; at(step).gpus() <= p.gpus(); ++step) {
       const PlannedDeployment here = at(step);
@@ -134,7 +134,7 @@ class Sizer {
   /// The fewest steps with which it holds; -1: none. `first` is tried first.
   int fewest(double confidence, int first) { return fewest_in(rank_of(confidence), 0, first); }
 
-  /// The same, and no draw that was taken for harmless fails.
+  /// The same, checking that no draw considered harmless fails.
   int fewest_checked(double confidence, int first) {
     int step = fewest(confidence, first);
     for (std::size_t held = 0; step >= 0 && (held = holding(step)) <= rank_of(confidence);)
@@ -149,7 +149,7 @@ class Sizer {
     if (known != tried_->end()) return known->second;
     return (*tried_)[key] = holds_in(draws_[rank], truths_, at(step), pricers_);
   }
-  /// From `bad` on, in the draw of this rank.
+  /// The fewest steps beyond `bad` with which the draw of this rank holds.
   int fewest_in(std::size_t rank, int bad, int first) {
     if (holds_in_rank(bad, rank)) return bad;
     int stride = std::max(1, first), good = bad + stride;
@@ -182,7 +182,7 @@ class Sizer {
   std::shared_ptr<DrawsHeld> tried_;
 };
 
-/// Steps that nine of ten truths are likely to ask for: a sixth more.
+/// Steps that nine of ten draws are likely to require: a sixth more replicas.
 int first_guess(const PlannedDeployment& p, const PlanSpec& plan) {
   if (plan.goal == PlanGoal::kThroughput) return kStepsOfLoad / 3;
   return std::max(1, (p.replicas + p.prefill_replicas) / 6);
@@ -201,7 +201,7 @@ SaferFleet safer_fleet(const PlannedDeployment& p, double confidence) {
       .confidence = confidence, .fleet = p.fleet(), .load = p.load, .gpus = p.gpus(), .usd_per_hour = p.usd_per_hour()};
 }
 
-/// Nothing can be missed: then there is nothing to be sure of.
+/// Whether there are objectives that could be missed.
 bool has_limits(const Scenario& s) {
   const LoadKind kind = load_kind(*s.workload);
   return kind != LoadKind::kWhole && (!s.objectives.empty() || s.goodput > 0 || kind == LoadKind::kRate);
@@ -228,7 +228,7 @@ bool holds_in(const TruthDraw& draw, const Truths& truths, const PlannedDeployme
 
 namespace {
 
-/// What one truth makes of a fleet.
+/// The result of one draw for a fleet.
 struct Outcome {
   std::vector<double> seconds = {};  ///< of each objective, first tokens as much later as they are in the draw
   bool held = false, steady = false, whole = false;
@@ -271,7 +271,7 @@ std::vector<Outcome> outcomes_until_decided(const std::vector<TruthDraw>& draws,
   return outcomes;
 }
 
-/// What all draws say of the objectives.
+/// Sets ranges and probability from all draws.
 void take_outcomes(PlannedDeployment& p, const std::vector<Outcome>& outcomes) {
   const Scenario& s = p.candidate.scenario;
   const auto share = [&](auto has) {
@@ -292,7 +292,7 @@ void take_outcomes(PlannedDeployment& p, const std::vector<Outcome>& outcomes) {
   }
 }
 
-/// Weighs the fleet in `outcomes`, once those that were left out, or cut, are simulated to their end.
+/// Sets the same from `outcomes`, after completing draws that were skipped or cut.
 void weigh_in(std::vector<Outcome> outcomes, const std::vector<TruthDraw>& draws, const Truths& truths,
               PlannedDeployment& p, PricerPool& pricers) {
   parallel_for_each_index(draws.size(), [&](std::size_t i) {
@@ -347,9 +347,9 @@ std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {
 }
 
 bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence, const std::vector<TruthDraw>& draws) {
-  if (s.goodput > 0 || confidence < 0.5) return true;  // errors left out make a rare success less rare
+  if (s.goodput > 0 || confidence < 0.5) return true;  // ignored errors would make a rare success likelier
   const auto may = [&](LoadRegime regime) {
-    // What part of a step is launched kernel by kernel is not known here: from nothing to all of it.
+    // The fraction of launch time is unknown here: anything from 0 to 1.
     const std::array spreads{planned_spread(*s.deployment, regime, 0.0), planned_spread(*s.deployment, regime, 1.0)};
     const auto holds = std::count_if(draws.begin(), draws.end(), [&](const TruthDraw& draw) {
       return std::any_of(spreads.begin(), spreads.end(), [&](const SystemSpread& spread) {
@@ -385,7 +385,7 @@ void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
   if (draws.empty()) return;
   out.draws = static_cast<int>(draws.size());
   while (true) {
-    std::vector<std::size_t> rows;  // of the first ones, those that are not judged: each by itself, so all at once
+    std::vector<std::size_t> rows;  // top rows that are not judged yet; independent, so they run in parallel
     for (std::size_t i = 0; i < std::min(kJudged, ranked.size()); ++i) {
       if (!ranked[i].probability) rows.push_back(i), out.forecasts.push_back(ranked[i]);
     }
@@ -406,14 +406,14 @@ void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
 
 namespace {
 
-/// What the forecast alone asked for; nothing where the row was not judged.
+/// The fleet that the forecast alone required; null if the row was not judged.
 const PlannedDeployment* forecast_of(const PlanResult& out, const PlannedDeployment& p) {
   const auto from = std::find_if(out.forecasts.begin(), out.forecasts.end(),
                                  [&](const PlannedDeployment& f) { return f.candidate.index == p.candidate.index; });
   return p.probability && from != out.forecasts.end() ? &*from : nullptr;
 }
 
-/// Fewer replicas while as many draws as are asked for still hold.
+/// Removes replicas while enough draws still hold.
 void give_up_replicas(PlannedDeployment& p, const PlannedDeployment& nominal, const PlanSpec& plan,
                       PricerPool& pricers) {
   const Sizer sizer(nominal, plan, {}, pricers);
@@ -430,8 +430,8 @@ void give_up_replicas(PlannedDeployment& p, const PlannedDeployment& nominal, co
 
 namespace {
 
-/// The highest load that the whole fleet holds, where one replica stood for it: a router evens out what a random share
-/// of the load alone does not. Unchanged where that is no more.
+/// The highest load that the whole fleet holds, if one replica represented it: a router balances what a random share of
+/// the load does not. Unchanged if that is no higher.
 void load_whole_fleet(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   constexpr int kMostSimulated = 64;
   const LoadKind kind = load_kind(*p.candidate.scenario.workload);
@@ -452,7 +452,7 @@ void load_whole_fleet(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pr
   if (within_power(whole, plan)) p = std::move(whole);
 }
 
-/// The same of the winner of a search for throughput, confirmed or made sure as it was.
+/// The same for the winner of a throughput search, then confirmed or made sure again.
 void load_whole_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
   if (plan.goal != PlanGoal::kThroughput || result.ranked.empty()) return;
   PlannedDeployment& winner = result.ranked.front();
@@ -479,7 +479,8 @@ bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, Pricer
     larger.replicas = replicas;
     larger.spare = spares_of(plan, p.candidate, replicas);
     if (!p.candidate.affords(larger.fleet(), larger.spare)) return false;
-    if (p.tested.replicas == p.replicas) larger.tested = larger.fleet(), larger.held = 0;  // not sought of this fleet
+    if (p.tested.replicas == p.replicas)
+      larger.tested = larger.fleet(), larger.held = 0;  // not searched for this fleet
     larger.weighed = false;
     forecast(larger, pricers);
     larger.confirmed = larger.result.met;
@@ -487,7 +488,7 @@ bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, Pricer
     p = std::move(larger);
   }
   if (grow_until_sure(p, plan, pricers)) return true;
-  if (!p.weighed) weigh_objectives(p, plan, pricers);  // it is shown as it is
+  if (!p.weighed) weigh_objectives(p, plan, pricers);  // it is shown unchanged
   return false;
 }
 
@@ -548,7 +549,7 @@ void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
     judge_ranking(result, plan, pricers);
   }
   result.at_limit = ranked.empty() && !unsure.empty();
-  if (result.at_limit) {  // the search allows nothing surer
+  if (result.at_limit) {  // the search allows no surer fleet
     for (PlannedDeployment& p : unsure) {
       if (!p.weighed) weigh_objectives(p, plan, pricers);
     }
@@ -578,7 +579,7 @@ void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, Pr
   p.safer.clear();
   for (const double confidence : {0.5, 0.8, 0.95}) {
     const bool sure = p.weighed && *p.probability >= confidence - 1e-9, asked = confidence >= plan.confidence - 1e-9;
-    if (sure && asked) {  // with fewer replicas it is not as sure as the plan asks for
+    if (sure && asked) {  // with fewer replicas it is below the plan's confidence
       p.safer.push_back(safer_fleet(p, confidence));
       continue;
     }

@@ -1,5 +1,5 @@
 #pragma once
-// What a search leaves for further searches of the same plan.
+// Results of a search that further searches of the same plan reuse.
 
 #include <cstdint>
 #include <map>
@@ -10,9 +10,10 @@
 namespace roofcast {
 
 struct SearchMemory {
-  std::optional<Candidates> candidates;  ///< of the whole plan
+  std::optional<Candidates> candidates;  ///< all candidates of the plan
   std::shared_ptr<PricerPool> pricers = std::make_shared<PricerPool>();
-  std::map<std::uint64_t, Evaluation> evaluations;  ///< of aggregated candidates: those of pairs depend on the best
+  std::map<std::uint64_t, Evaluation>
+      evaluations;  ///< aggregated candidates only; those of pairs depend on the best score
 };
 
 }  // namespace roofcast

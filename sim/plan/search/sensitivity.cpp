@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMore = 1.1;
 constexpr double kResolution = 0.004;  ///< relative, of a load that holds
-constexpr double kMostWorth = 0.13;    ///< ten percent more of one thing is worth at most about that
+constexpr double kMostWorth = 0.13;    ///< upper limit of the effect of ten percent more
 
 struct Change {
   const char* what;
@@ -36,7 +36,7 @@ constexpr std::array kChanges{
            }},
     Change{"host speed", [](Deployment& d) { d.engine.host.scale(1 / kMore); }}};
 
-/// The deployment with a change.
+/// A deployment with one change.
 struct Changed {
   std::shared_ptr<const Deployment> deployment, prefill;
 };
@@ -57,12 +57,12 @@ Changed changed_by(const Change& change, const Scenario& s) {
           split ? changed_copy(change, *split->prefill, nullptr) : nullptr};
 }
 
-/// Where the search begins.
+/// Starting point of the search.
 struct Probe {
   Fleet fleet;
   double near = 0;
   bool of_fleet = false;
-  double most() const { return near * 2.0; }  ///< that is tried
+  double most() const { return near * 2.0; }  ///< highest load that is tried
 };
 
 Scenario scenario_with(const PlannedDeployment& p, const Changed& changed, std::uint64_t seed) {
@@ -73,15 +73,15 @@ Scenario scenario_with(const PlannedDeployment& p, const Changed& changed, std::
   return s;
 }
 
-/// Tokens/s of a load that is given.
+/// Tokens/s of a fixed load.
 double tokens_per_s(const Scenario& s, const Fleet& fleet, PricerPool& pricers) {
   const LoadResult r = test_load(s, {.load = 1, .fleet = fleet, .seed = s.serving.seed, .more_requests = 1}, pricers);
   return r.metrics.output_tokens / std::max(r.metrics.duration.base(), 1e-12);
 }
 
-/// The highest load that holds with a change, in steps of kResolution (of one user, at the least) from `base`, which
-/// held without it and a step more did not: where nothing changes, two runs show it. 0 where three steps less do not
-/// hold either.
+/// The highest load that holds with a change, in steps of kResolution (at least one user) from `base`, which held
+/// without it while one step more did not. So two runs suffice if nothing changes. 0 if even three steps less do not
+/// hold.
 double held_near(const Scenario& s, double base, const Fleet& fleet, PricerPool& pricers) {
   constexpr int kFewest = -3;
   const bool users = load_kind(*s.workload) == LoadKind::kUsers;
@@ -109,7 +109,7 @@ double held_near(const Scenario& s, double base, const Fleet& fleet, PricerPool&
   return load(good);
 }
 
-/// The pace that is about what the fleet holds: a trace was simulated at its own only, which may be far from it.
+/// The approximate pace that the fleet holds; a trace was simulated only at its own pace, which may be far from it.
 double pace_near(const PlannedDeployment& p, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
   double pace = p.load;
@@ -120,8 +120,8 @@ double pace_near(const PlannedDeployment& p, PricerPool& pricers) {
   return pace;
 }
 
-/// One replica with its share of the load, or the fleet where the two cannot be told from each other, and where a
-/// share alone is too much for one: the router spares each of many the worst of a burst.
+/// One replica with its share of the load; or the fleet, if the two cannot be separated, or if a share alone is too
+/// much for one replica because a router protects replicas from bursts.
 Probe probe_of(const PlannedDeployment& p, PricerPool& pricers) {
   const Scenario& s = p.candidate.scenario;
   const LoadKind kind = load_kind(*s.workload);
@@ -135,7 +135,7 @@ Probe probe_of(const PlannedDeployment& p, PricerPool& pricers) {
   return p.tested.replicas > 1 ? Probe{p.tested, p.tested_load(), true} : Probe{p.fleet(), p.load, true};
 }
 
-/// Without objectives, patience or a limit of the queue any number of users is answered in the end.
+/// Without objectives, patience or a queue limit, any number of users is served eventually.
 bool takes_any_load(const Scenario& s) {
   return load_kind(*s.workload) == LoadKind::kUsers && s.objectives.empty() && s.goodput <= 0 &&
          s.workload->patience.endless() && s.serving.max_queue == 0;
@@ -144,8 +144,8 @@ bool takes_any_load(const Scenario& s) {
 constexpr std::size_t kSeeds = 2;
 using BySeed = std::array<double, kSeeds>;
 
-/// Pairs under one seed each. Nothing where some seed holds no load at all. `resolution` of a pair, relative: the error
-/// is half of it at the least.
+/// Runs pairs with the same seed. Empty if some seed holds no load at all. `resolution` of a pair, relative: the error
+/// is at least half of it.
 std::optional<Sensitivity> mean_change(const char* what, const BySeed& before, const BySeed& after, double resolution) {
   double sum = 0, squares = 0;
   for (std::size_t k = 0; k < kSeeds; ++k) {
@@ -167,7 +167,7 @@ Sensitivities sensitivities(const PlannedDeployment& planned, PricerPool& pricer
   Probe probe = probe_of(planned, pricers);
   const LoadKind kind = load_kind(*planned.candidate.scenario.workload);
   const bool whole = kind == LoadKind::kWhole;
-  // The most that was tried says nothing of what limits the fleet: every change would seem to do nothing.
+  // At the highest load tried nothing limits the fleet, so every change would seem to have no effect.
   const auto capped = [&] {
     const double most = kind == LoadKind::kUsers ? std::floor(probe.most()) : probe.most();
     return !whole && throughput[0][0] >= most * (1 - 1e-9);
@@ -188,7 +188,7 @@ Sensitivities sensitivities(const PlannedDeployment& planned, PricerPool& pricer
     }
   };
   hold(0, 0);
-  const int doublings = kind == LoadKind::kPace ? 0 : kDoublings;  // pace_near() went as far
+  const int doublings = kind == LoadKind::kPace ? 0 : kDoublings;  // pace_near() has covered that range
   for (int i = 0; i < doublings && capped(); ++i) {
     probe.near *= 2;
     hold(0, 0);

@@ -25,14 +25,14 @@ void check_kind(const Service& service, const PlanResult& result) {
 
 // --- options ---------------------------------------------------------------------------------------------------------
 
-/// A row of a search that a service may get.
+/// A row of a search as an option for a service.
 struct Row {
   std::size_t source = 0, row = 0;
-  FleetOption option;                ///< at the lowest price per GPU, which tells what is of one kind
-  std::vector<FleetOption> rentals;  ///< at each offer that is worth weighing
+  FleetOption option;                ///< at the lowest price per GPU, for comparing options
+  std::vector<FleetOption> rentals;  ///< at each offer worth considering
 };
 
-/// A fleet that the search does not let grow until it is as sure as asked.
+/// A fleet that the search does not allow to grow to the required confidence.
 struct UnsureFleet {
   std::size_t source = 0;
   PlannedDeployment fleet;
@@ -42,9 +42,9 @@ struct UnsureFleet {
 struct Sources {
   std::vector<PlanAnswer> answers;
   std::vector<Row> rows;
-  std::vector<UnsureFleet> unsure;  ///< left the rows
+  std::vector<UnsureFleet> unsure;  ///< removed from the rows
   double usd_alone = 0;             ///< per hour, of the service's own answer; 0 without one
-  bool at_limit = false;            ///< none is as sure as asked: the only row is the surest of `unsure`
+  bool at_limit = false;            ///< none reaches the required confidence: the only row is the surest of `unsure`
 };
 
 bool sure(const PlanResult& result, const PlannedDeployment& p) { return result.draws == 0 || p.probability; }
@@ -90,7 +90,7 @@ std::vector<FleetOption> rentals_of(const PlannedDeployment& p, std::vector<Pool
   return out;
 }
 
-/// Whether `a` needs no more than `b` of anything.
+/// Whether `a` needs no more than `b` of any resource.
 bool covers(const FleetOption& a, const FleetOption& b, bool watts) {
   if (a.parts.size() != b.parts.size() || (watts && a.watts > b.watts)) return false;
   for (std::size_t i = 0; i < a.parts.size(); ++i) {
@@ -100,7 +100,7 @@ bool covers(const FleetOption& a, const FleetOption& b, bool watts) {
   return true;
 }
 
-/// Takes a row from the ranking of an answer.
+/// Removes a row from the ranking of an answer.
 void drop_row(Sources& sources, std::size_t source, std::size_t row) {
   std::vector<PlannedDeployment>& ranked = sources.answers[source].result.ranked;
   ranked.erase(ranked.begin() + static_cast<std::ptrdiff_t>(row));
@@ -136,7 +136,7 @@ void add_rows(Sources& sources, std::size_t source, std::vector<PoolUse>& pools,
   }
 }
 
-/// The surest of the fleets that left the rows is the only row again.
+/// Restores the surest of the removed fleets as the only row.
 void put_surest_back(Sources& sources, std::vector<PoolUse>& pools) {
   std::vector<UnsureFleet>& unsure = sources.unsure;
   for (UnsureFleet& u : unsure) {
@@ -153,8 +153,8 @@ void put_surest_back(Sources& sources, std::vector<PoolUse>& pools) {
       {surest->source, result.ranked.size() - 1, option_of(surest->fleet, pools), rentals_of(surest->fleet, pools)}};
 }
 
-/// Weighs the fleet of a row in all draws, which gets what it needs to hold in as many as asked. Where that cannot be
-/// had, the row leaves its ranking; the surest of them comes back if no other row is left. Whether nothing changed.
+/// Simulates the fleet of a row in all draws and adds what it needs to reach the confidence. If that is impossible, the
+/// row is removed; the surest removed one returns if no other row is left. Returns whether nothing changed.
 bool settle_option(Sources& sources, std::size_t at, std::vector<PoolUse>& pools, bool watts) {
   if (sources.at_limit) return true;
   const Row row = sources.rows[at];
@@ -171,13 +171,13 @@ bool settle_option(Sources& sources, std::size_t at, std::vector<PoolUse>& pools
     sources.rows.erase(sources.rows.begin() + static_cast<std::ptrdiff_t>(at));
     drop_row(sources, row.source, row.row);
   }
-  // What the fleet covered as it was may be worth more than what it is now.
+  // Options that the fleet covered before may now be better than it.
   for (std::size_t i = 0; i < sources.answers.size(); ++i) add_rows(sources, i, pools, watts);
   if (sources.rows.empty()) put_surest_back(sources, pools);
   return false;
 }
 
-/// The kinds of GPU of the candidates, in the order of the plan.
+/// The types of GPU of the candidates, in the order of the plan.
 std::vector<std::string> kinds_of(const SearchMemory& memory) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& gpu) {
@@ -190,8 +190,8 @@ std::vector<std::string> kinds_of(const SearchMemory& memory) {
   return out;
 }
 
-/// The service's own plan, and its plan with each kind of GPU alone, because other services may take the kind that it
-/// prefers. They search the same candidates: what one simulated the others need not.
+/// The service's own plan, and its plan with each type of GPU alone, because other services may take the type that it
+/// prefers. They share candidates and simulations.
 Sources sources_of(const Service& service, const SearchOptions& options) {
   Sources out;
   SearchOptions first = options;
@@ -199,7 +199,7 @@ Sources sources_of(const Service& service, const SearchOptions& options) {
   out.answers.push_back(answer_plan(service.plan, first, PlanDetail::kRanking));
   PlanAnswer& own = out.answers.front();
   check_kind(service, own.result);
-  settle_winner(own.result, own.plan, *own.result.pricers);  // what the service by itself would be told
+  settle_winner(own.result, own.plan, *own.result.pricers);  // the answer for the service alone
   const std::vector<PlannedDeployment>& alone = own.result.ranked;
   if (!alone.empty()) out.usd_alone = alone.front().usd_per_hour();
   const std::vector<std::string> kinds = kinds_of(*first.memory);
@@ -257,7 +257,7 @@ std::vector<LimitWord> each_lifted(const SharedLimits& limits) {
 
 using Options = std::vector<std::vector<FleetOption>>;
 
-/// What is bought, what of it is shared, and each service's part of the bill.
+/// Describes what is rented, what is shared, and each service's part of the bill.
 void describe_joint(ServicesAnswer& out, std::vector<PoolUse>& pools, const std::vector<std::size_t>& of,
                     const std::vector<FleetOption>& fleets) {
   for (const Instance& instance : packed(bare(pools), fleets)) {
@@ -290,7 +290,7 @@ void describe_joint(ServicesAnswer& out, std::vector<PoolUse>& pools, const std:
   }
 }
 
-/// These fleets at the offers that cost all of them the least together.
+/// These fleets at the offers with the lowest total cost.
 std::vector<FleetOption> cheapest_rentals(const std::vector<PoolUse>& pools, const Options& choices) {
   const auto found = cheapest_assignment(bare(pools), choices, {.max_gpus = kAnyNumber}).best;
   std::vector<FleetOption> out;
@@ -298,7 +298,7 @@ std::vector<FleetOption> cheapest_rentals(const std::vector<PoolUse>& pools, con
   return out;
 }
 
-/// Each service's fleet month by month, summed up.
+/// Sums each service's fleet month by month.
 void add_growth(ServicesAnswer& out) {
   std::vector<int> months{0};
   for (ServiceAnswer& s : out.services) {
@@ -361,7 +361,7 @@ void add_growth(ServicesAnswer& out) {
   }
 }
 
-/// Each service is planned as if it stood alone.
+/// Plans a single service as usual.
 void answer_alone(ServicesAnswer& out, const SearchOptions& options, PlanDetail detail) {
   const Service& service = out.spec.services.front();
   ServiceAnswer only{.name = service.name, .answer = answer_plan(service.plan, options, detail), .options = 1};
@@ -383,9 +383,9 @@ void answer_alone(ServicesAnswer& out, const SearchOptions& options, PlanDetail 
   for (const PoolUse& use : out.pools) out.joint->paid_gpus += use.paid_gpus;
 }
 
-/// The fleets that each service may get.
+/// The candidate fleets of each service.
 struct Choices {
-  std::vector<std::size_t> of;  ///< services that have a fleet at all
+  std::vector<std::size_t> of;  ///< services that have a fleet
   Options options;
   std::vector<std::vector<std::size_t>> row_of;  ///< by option: of Sources::rows
 };
@@ -406,7 +406,7 @@ Choices choices_of(const std::vector<Sources>& sources) {
   return out;
 }
 
-/// Weighs all chosen fleets in all draws; whether they are as they were.
+/// Simulates all chosen fleets in all draws; returns whether none changed.
 bool settle_chosen(std::vector<Sources>& sources, const Choices& choices, const Assignment& assignment,
                    std::vector<PoolUse>& pools, bool watts) {
   bool same = true;
@@ -415,8 +415,8 @@ bool settle_chosen(std::vector<Sources>& sources, const Choices& choices, const 
   return same;
 }
 
-/// What each limit costs, by fleets that are weighed in all draws. False where one of these changed: then the joint
-/// plan, and this, are to be sought again.
+/// Finds the cost of each limit, with fleets simulated in all draws. False if one of these changed: then the joint plan
+/// must be computed again.
 bool find_binding(ServicesAnswer& out, std::vector<Sources>& sources, const Choices& choices,
                   std::vector<PoolUse>& pools, bool watts) {
   const Cheapest by = weighed_by(out.spec.goal);

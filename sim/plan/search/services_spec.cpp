@@ -24,7 +24,7 @@ const ConfigTree* child(const ConfigTree& tree, std::string_view key) {
   return found != nullptr && *found && (*found)->kind != ConfigNode::Kind::kNull ? found : nullptr;
 }
 
-/// The name of the shipped GPU that is meant, or the name as written.
+/// The name of the shipped GPU, or the name as written.
 std::string gpu_name(const ConfigTree& tree) {
   const ConfigTree* name = tree->kind == ConfigNode::Kind::kMap ? tree->find("name") : &tree;
   const std::string text = name != nullptr && *name ? (*name)->scalar : "";
@@ -32,7 +32,7 @@ std::string gpu_name(const ConfigTree& tree) {
   return shipped.empty() ? text : shipped;
 }
 
-/// The common GPUs that a service names.
+/// The common GPUs that a service may use.
 ConfigTree gpus_of_service(const ConfigTree& common, const ConfigTree& own) {
   std::vector<ConfigTree> chosen;
   for (const ConfigTree& wanted : ConfigReader(make_map({{"gpus", own->mark, own}}, own->mark)).list("gpus")) {
@@ -76,7 +76,7 @@ ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std:
   return out;
 }
 
-/// The common part with the service's own keys laid over it.
+/// The common part, overridden by the service's own keys.
 ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::string& name) {
   auto plan = std::make_shared<ConfigNode>(*all);
   plan->mark = service->mark;
@@ -120,7 +120,7 @@ void read_limits(ServicesSpec& spec) {
   }
 }
 
-/// Refuses plans that a fleet of several services cannot have.
+/// Throws ConfigError for features that a fleet of several services does not support.
 void check_together(const Service& service) {
   const ConfigTree goal = value_at(service.plan, "search.goal"), owned = value_at(service.plan, "search.owned");
   if (goal && goal->scalar == "throughput")

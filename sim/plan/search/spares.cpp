@@ -53,7 +53,7 @@ double fleet_availability(const PlanSpec& plan, const Candidate& c, int needed, 
 
 int spares_of(const PlanSpec& plan, const Candidate& c, int replicas) {
   if (plan.availability <= 0) return plan.spare_replicas;
-  // All zones are down for so much of the time, whatever stands in them.
+  // The fraction of the time in which all zones are down.
   if (plan.zones && 1 - std::pow(1 - c.zone_up, plan.zones->count) < plan.availability) return kNoneWillDo;
   int spare = 0;
   while (fleet_availability(plan, c, replicas, spare) < plan.availability) {
@@ -65,7 +65,7 @@ int spares_of(const PlanSpec& plan, const Candidate& c, int replicas) {
 int most_replicas(const PlanSpec& plan, const Candidate& c) {
   int most = c.most_replicas(0);
   if (plan.availability <= 0) return most - plan.spare_replicas;
-  // Every replica more needs as many spares or one more, so the sum grows with it.
+  // Each additional replica needs as many spares or one more, so the sum is monotonic.
   int good = 0;
   for (int bad = most + 1; bad - good > 1;) {
     const int middle = good + (bad - good) / 2;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kMaxRange = 1e6;
 
-/// How many values {from, to, times | step} has. Throws for none, and for more than fit in memory.
+/// Number of values in {from, to, times | step}. Throws for none, and for more than fit in memory.
 std::int64_t range_size(const Mark& mark, const std::string& key, double from, double to, double times, double step) {
   if ((times > 1) == (step > 0))
     throw ConfigError(mark, fmt::format("'{}' needs either 'times', more than 1, or 'step', more than 0", key));
@@ -29,10 +29,10 @@ std::int64_t range_size(const Mark& mark, const std::string& key, double from, d
   const double steps = times > 1 ? std::log(to / from) / std::log(times) : (to - from) / step;
   if (!(steps < kMaxRange))
     throw ConfigError(mark, fmt::format("'{}' is a range of more than {:.0f} values", key, kMaxRange));
-  return static_cast<std::int64_t>(steps) + 2;  // whether the last is above `to` is seen when it is there
+  return static_cast<std::int64_t>(steps) + 2;  // values above `to` are dropped when generated
 }
 
-/// "16 /s" as "16" and "/s"; the unit of a plain number is empty.
+/// "16 /s" as "16" and "/s"; a plain number has an empty unit.
 std::pair<std::string, std::string> number_and_unit(const std::string& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789.+-eE"), text.size());
   return {text.substr(0, end), std::string(trim(std::string_view(text).substr(end)))};
@@ -46,7 +46,7 @@ std::string unit_of(const ConfigReader& in, std::string_view key) {
   return number.empty() ? "" : unit;
 }
 
-/// A bound of a range, in the unit of all of them.
+/// A bound of a range, in the common unit.
 double bound_of(ConfigReader& in, std::string_view key, const std::string& unit) {
   if (unit.empty()) return in.number(key);
   const std::string text = in.text(key);
@@ -121,7 +121,7 @@ void add_zip(SweepSpec& sweep, ConfigReader in) {
   if (!axis.keys.empty()) sweep.axes.push_back(std::move(axis));
 }
 
-/// A scenario by name, by file, or as it stands.
+/// A scenario by name, by file, or inline.
 ConfigTree scenario_of(ConfigReader& in) {
   const ConfigTree tree = in.tree("scenario");
   if (!tree) in.fail("scenario", "'scenario' is missing: a file, a name, or a mapping of model, gpu, ...");

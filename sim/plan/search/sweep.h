@@ -15,10 +15,10 @@
 
 namespace roofcast {
 
-/// Keys that change side by side: one in a grid, several in a zip.
+/// Keys that change together: one in a grid, several in a zip.
 struct SweepAxis {
   std::vector<std::string> keys;
-  std::vector<std::vector<ConfigTree>> values;  ///< of each position, in the order of keys
+  std::vector<std::vector<ConfigTree>> values;  ///< per position, in the order of keys
 };
 
 struct SweepSpec {
@@ -28,7 +28,7 @@ struct SweepSpec {
   std::vector<SweepAxis> axes;
   std::vector<std::pair<std::string, Mark>> where;
 
-  double grid_points() const;  ///< before `where`; a double, for it may be any number
+  double grid_points() const;  ///< before `where`; a double, because it may be huge
 };
 
 /// Reads
@@ -37,33 +37,33 @@ struct SweepSpec {
 ///   grid: {dotted.key: [values]}      crossed; or {from, to, times} and {from, to, step} in place of the list
 ///   zip: {dotted.key: [values]}       side by side, of equal lengths
 ///   where: [conditions]               points to keep
-/// An estimate has the keys batch, prompt_tokens, output_tokens and context of its own.
+/// Estimates have the additional keys batch, prompt_tokens, output_tokens and context.
 SweepSpec parse_sweep(const ConfigTree& tree);
 
-/// The scenario of a sweep with a value laid over it. Throws where the sweep varies that key itself; `origin` names the
-/// flag.
+/// The scenario of a sweep with one value overridden. Throws ConfigError if the sweep varies that key; `origin` names
+/// the flag.
 ConfigTree with_fixed(const SweepSpec& sweep, const ConfigTree& scenario, const std::string& key,
                       const ConfigTree& value, const std::string& origin);
 
-/// The scenario of one point of the grid; the last axis runs fastest.
+/// The scenario of one point of the grid; the last axis varies fastest.
 ConfigTree point_scenario(const SweepSpec& sweep, std::uint64_t index);
-/// Its values as text, in the order of the axes' keys.
+/// The values of a point as text, in the order of the axes' keys.
 std::vector<std::string> point_values(const SweepSpec& sweep, std::uint64_t index);
 std::vector<std::string> point_keys(const SweepSpec& sweep);
 
-/// Points that `where` keeps, in order. Throws ConfigError when none is left.
+/// Points that `where` keeps, in order. Throws ConfigError if none is left.
 std::vector<std::uint64_t> kept_points(const SweepSpec& sweep);
 
-/// Everything that a point's result depends on, as 32 hexadecimal digits.
+/// A hash of everything that a point's result depends on, as 32 hexadecimal digits.
 std::string point_hash(const ConfigTree& scenario, bool simulate, Fidelity fidelity, SpecCache& specs);
 
-/// Estimates or simulates points of one sweep, in any thread. Estimates that differ in their request alone share what
-/// was read of the scenario, and a step model, whose prices do not depend on what it priced before.
+/// Estimates or simulates points of one sweep; thread-safe. Estimates that differ only in their request share the
+/// parsed scenario and a step model, whose prices do not depend on what it priced before.
 class PointRunner {
  public:
   PointRunner(bool simulate, Fidelity fidelity, SpecCache& specs);
   ~PointRunner();
-  /// What does not fit has `fits: false` and the reason, not an error.
+  /// If it does not fit, the result has `fits: false` and the reason; this is no error.
   MetricsList run(const ConfigTree& scenario);
 
  private:

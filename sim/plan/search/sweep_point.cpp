@@ -18,7 +18,7 @@ bool is_request_key(const ConfigNode::Entry& entry) {
   return std::find(kRequestKeys.begin(), kRequestKeys.end(), entry.key) != kRequestKeys.end();
 }
 
-/// The scenario without the keys of the estimate's request, and those keys alone.
+/// The scenario without the estimate's request keys, and those keys alone.
 std::pair<ConfigTree, ConfigTree> split_request(const ConfigTree& scenario) {
   auto rest = std::make_shared<ConfigNode>(*scenario), request = std::make_shared<ConfigNode>(*scenario);
   std::erase_if(rest->entries, is_request_key);
@@ -26,8 +26,8 @@ std::pair<ConfigTree, ConfigTree> split_request(const ConfigTree& scenario) {
   return {rest, request};
 }
 
-/// What the request leaves open comes from the workload: its mean lengths, its concurrency. Its `prompt_tokens` are
-/// those of the text; the tokens of media come on top.
+/// Missing request keys come from the workload: its mean lengths, its concurrency. `prompt_tokens` counts text tokens;
+/// media tokens are added.
 EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
   EstimateRequest r;
   r.replicas = scenario.serving.replicas;
@@ -55,7 +55,7 @@ EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
 
 }  // namespace
 
-/// A scenario without the request, and a model of its deployment.
+/// A parsed scenario without the request, and a step model of its deployment.
 struct PointRunner::Read {
   Read(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs)
       : scenario(read_scenario(tree, fidelity, specs)), model(scenario.deployment) {}
@@ -81,7 +81,7 @@ std::unique_ptr<PointRunner::Read> PointRunner::lend(const std::string& key, con
 }
 
 void PointRunner::take_back(const std::string& key, std::unique_ptr<Read> read) {
-  constexpr std::size_t kMost = 64;  // a few axes of a few values run faster than the request's
+  constexpr std::size_t kMost = 64;  // covers a few axes that vary faster than the request's
   const std::lock_guard lock(mutex_);
   if (kept_ >= kMost) free_.clear(), kept_ = 0;
   free_[key].push_back(std::move(read));

@@ -10,7 +10,7 @@
 namespace roofcast {
 namespace {
 
-/// Positions of the points to run: not in the store, each hash once.
+/// Indices of the points to run: not in the store, one per hash.
 std::vector<std::size_t> missing_points(SweepOutcome& out, const SweepStore& store) {
   std::unordered_set<std::string> known = store.hashes();
   std::vector<std::size_t> missing;
@@ -26,9 +26,9 @@ std::vector<std::size_t> missing_points(SweepOutcome& out, const SweepStore& sto
   return missing;
 }
 
-using PointErrors = std::map<std::size_t, std::string>;  ///< by position, so that the first is the same every time
+using PointErrors = std::map<std::size_t, std::string>;  ///< by index, so that the first error is deterministic
 
-/// What came of one point: its metrics as text, or why it cannot be read.
+/// The result of one point: its metrics as text, or why it cannot be read.
 struct PointResult {
   std::string result, error;
   double seconds = 0;
@@ -53,7 +53,7 @@ std::vector<std::uint64_t> points_of(const SweepSpec& sweep, Shard shard) {
   return points;
 }
 
-/// A hash for every point. A point with a name that does not exist has none; it is among the errors.
+/// Hashes every point. A point with an unknown name has no hash; it is among the errors.
 PointErrors hash_points(const SweepSpec& sweep, Fidelity fidelity, SpecCache& specs, SweepOutcome& out) {
   PointErrors errors;
   std::mutex mutex;
@@ -74,7 +74,7 @@ PointErrors hash_points(const SweepSpec& sweep, Fidelity fidelity, SpecCache& sp
 
 namespace {
 
-/// The name that every point has under this key of the scenario; empty where it varies.
+/// The name that every point has for this key of the scenario; empty if it varies.
 std::string fixed_name(const SweepSpec& sweep, const std::vector<std::string>& keys, const char* key) {
   const bool varies = std::any_of(keys.begin(), keys.end(), [&](const std::string& k) {
     return k == key || k.starts_with(std::string(key) + ".");
@@ -111,7 +111,7 @@ SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& st
   std::erase_if(missing, [&](std::size_t i) { return errors.count(i) > 0; });
   PointRunner runner(sweep.simulate, fidelity, specs);
   std::mutex mutex;
-  bool keeping = true;  // false after a result that could not be stored: only the first failure is reported
+  bool keeping = true;  // false after a storage failure: only the first one is reported
   parallel_for_each_index(missing.size(), [&](std::size_t m) {
     if (stop) return;
     const std::size_t i = missing[m];

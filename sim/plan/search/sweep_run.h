@@ -1,5 +1,5 @@
 #pragma once
-// All points of a sweep on all cores, each kept in the store when it is done.
+// Runs all points of a sweep on all cores, and stores each when it is done.
 
 #include <atomic>
 #include <functional>
@@ -11,8 +11,8 @@
 namespace roofcast {
 
 struct SweepOutcome {
-  std::vector<std::uint64_t> points;          ///< of this shard, in order
-  std::vector<std::string> hashes;            ///< one a point
+  std::vector<std::uint64_t> points;          ///< points of this shard, in order
+  std::vector<std::string> hashes;            ///< one per point
   std::map<std::string, std::string> errors;  ///< by hash: combinations that cannot be read
   std::uint64_t found = 0, computed = 0;      ///< already in the store; run now
   bool interrupted = false;
@@ -20,16 +20,16 @@ struct SweepOutcome {
 
 using SweepProgress = std::function<void(std::uint64_t done, std::uint64_t of)>;
 
-/// What a store says of the sweep.
+/// The description of the sweep for a store.
 StoredSweep stored(const SweepSpec& sweep, Shard shard = {});
 
 struct SweepParts {
   Shard shard;                     ///< to run
-  std::vector<std::string> merge;  ///< stores whose finished points are taken over first
+  std::vector<std::string> merge;  ///< stores whose finished points are copied first
 };
 
-/// Runs what the store lacks. `stop` ends it after the points under way. Throws the first ConfigError when no point of
-/// the whole sweep can be read. `progress` may be null; it is called under a lock.
+/// Runs the points that the store lacks. `stop` ends the run after the points in progress. Throws the first ConfigError
+/// if no point of the whole sweep can be read. `progress` may be null; it is called under a lock.
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,
                        const SweepProgress& progress = nullptr, const SweepParts& parts = {});
 

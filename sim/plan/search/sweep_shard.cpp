@@ -13,7 +13,7 @@
 namespace roofcast {
 namespace {
 
-/// Throws ConfigError unless all shards of one count are there, say 1/4 to 4/4.
+/// Throws ConfigError unless all shards of one count are present, such as 1/4 to 4/4.
 void check_complete(const std::map<std::uint64_t, std::set<std::uint64_t>>& given) {
   std::vector<std::string> missing;  // of the last count
   for (const auto& [count, indices] : given) {

@@ -1,5 +1,5 @@
 #pragma once
-// A sweep in parts: each shard runs every n-th point into a store of its own; the stores are merged afterwards.
+// A sweep in parts: each shard runs every n-th point with its own store; the stores are merged afterwards.
 
 #include <cstdint>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace roofcast {
 
-/// Every `count`-th of the points that `where` keeps, from the `index`-th on; `index` counts from 1. Which points these
-/// are depends on the sweep file alone, so shards may run at the same time and be resumed.
+/// Every `count`-th of the points that `where` keeps, starting with number `index` (from 1). The points depend only on
+/// the sweep file, so shards may run at the same time and be resumed.
 struct Shard {
   std::uint64_t index = 1, count = 1;
 
@@ -20,8 +20,8 @@ struct Shard {
 /// Reads "i/n". Throws ConfigError unless 1 <= i <= n.
 Shard parse_shard(const std::string& text, const std::string& origin = "--shard");
 
-/// Adds the finished points of the stores at `paths` to `store`, which holds `sweep` with points of these hashes.
-/// Throws ConfigError, before anything is added, for a store of another sweep and when a shard's store is missing.
+/// Copies the finished points of the stores at `paths` to `store`, which holds `sweep` with points of these hashes.
+/// Throws ConfigError, before anything is copied, for a store of another sweep or a missing store.
 void merge_stores(const StoredSweep& sweep, const std::vector<std::string>& hashes,
                   const std::vector<std::string>& paths, SweepStore& store);
 

@@ -48,7 +48,7 @@ class Statement {
   int status_ = SQLITE_OK;
 };
 
-/// What stands beside each row: SQLite itself does not see a bit that flips.
+/// The checksum of a row, because SQLite does not detect flipped bits.
 std::string checksum(const std::string& first, const std::string& second) {
   return fmt::format("{:016x}", hash_text(second, hash_text("\n", hash_text(first))));
 }
@@ -66,7 +66,7 @@ struct SweepStore::Handle {
   sqlite3* db = nullptr;
   std::unique_ptr<Statement> insert, select;
   std::string path;
-  std::string origin = "--store: ";  ///< of what goes wrong
+  std::string origin = "--store: ";  ///< prefix of error messages
 
   ~Handle() {
     insert.reset(), select.reset();
@@ -77,8 +77,8 @@ struct SweepStore::Handle {
         fmt::format("'{}' cannot be used: {}", path, db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(status));
     if (status == SQLITE_BUSY || status == SQLITE_LOCKED) what = fmt::format("'{}' is in use by another process", path);
     if (status == SQLITE_NOTADB || status == SQLITE_CORRUPT) {
-      what = fmt::format("'{}' is damaged or not the store of a sweep; it was left as it is: name another, or move it away",
-                         path);
+      what = fmt::format(
+          "'{}' is damaged or not the store of a sweep; it was left as it is: name another, or move it away", path);
     }
     if (status == SQLITE_IOERR) {
       what = fmt::format("'{}' cannot be written ({}); finished points are kept, run the sweep again to go on", path,
@@ -120,7 +120,7 @@ struct SweepStore::Handle {
     statement.reset();
     if (status != SQLITE_DONE) fail(status & 0xff);
   }
-  /// A store of ours, of this version.
+  /// Checks that this is a store of this version.
   void check() const {
     if (value("PRAGMA application_id") != std::to_string(kApplicationId)) fail(SQLITE_NOTADB);
     const std::string version = value("SELECT value FROM about WHERE key='roofcast_version'");
@@ -132,7 +132,7 @@ struct SweepStore::Handle {
     }
     if (value("PRAGMA quick_check(1)") != "ok") fail(SQLITE_CORRUPT);
   }
-  /// The same, and an empty file becomes one.
+  /// The same, but initializes an empty file.
   void check_or_make() const {
     if (value("SELECT count(*) FROM sqlite_master") == "0" && value("PRAGMA application_id") == "0") {
       run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};"
@@ -156,7 +156,7 @@ SweepStore::SweepStore(const std::string& path) : handle_(std::make_unique<Handl
   if (status != SQLITE_OK) handle_->fail(status & 0xff);
   if (sqlite3_db_readonly(handle_->db, "main") == 1) handle_->fail(SQLITE_READONLY);
   sqlite3_busy_timeout(handle_->db, kWaitForLock);
-  // Exclusive and from the first write on: a second process is told so, and the lock goes with the process.
+  // Exclusive from the first write on: a second process gets an error, and the lock ends with the process.
   handle_->run("PRAGMA locking_mode=EXCLUSIVE");
   handle_->run("PRAGMA page_size=16384");  // of a new store: fewer reads where results take a kilobyte each
   handle_->run("BEGIN IMMEDIATE");
@@ -222,7 +222,7 @@ StoredSweep read_store(const std::string& path, const std::function<void(StoredP
   SweepStore::Handle store;
   store.path = path;
   store.origin = origin;
-  // Writable where it may be, so that closing tidies up the log of a killed sweep; nothing is written.
+  // Writable if possible, so that closing cleans up the log of a killed sweep; nothing is written.
   int opened = sqlite3_open_v2(path.c_str(), &store.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (opened != SQLITE_OK) store.fail(opened & 0xff);
   sqlite3_busy_timeout(store.db, kWaitForLock);
@@ -256,7 +256,7 @@ StoredSweep read_store(const std::string& path, const std::function<void(StoredP
     return list.get<std::vector<std::string>>();
   };
   sweep.keys = texts(about["keys"]);
-  // A bit that flips in a hash takes its row out of the join: what is not joined is compared, too.
+  // A flipped bit in a hash removes its row from the join, so unjoined rows are checked too.
   store.each("SELECT hash, result, checksum FROM points WHERE hash NOT IN (SELECT hash FROM grid)",
              [](std::string&&, std::string&&) {});
   Statement all(store.db,

@@ -1,4 +1,4 @@
-// Dollars, joules and grams of a million tokens of a planned deployment.
+// Cost, energy and carbon per million tokens of a planned deployment.
 
 #include "sim/plan/search/capacity_search.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Runs that were made already.
+// Remembers simulated loads.
 
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace roofcast {
 
-/// The run of just this fleet at just this load, under the search's seed; null where there was none.
+/// The run of exactly this fleet at exactly this load with the search's seed; null if there is none.
 inline const TriedLoad* find_tried(const std::vector<TriedLoad>& tried, double load, const Fleet& fleet) {
   const auto found = std::find_if(tried.begin(), tried.end(), [&](const TriedLoad& t) {
     return t.load == load && t.fleet.replicas == fleet.replicas && t.fleet.prefill_replicas == fleet.prefill_replicas;

@@ -1,6 +1,6 @@
-// vLLM V1: all decoding sequences, then prompts in chunks within what is left of the token budget. A preempted sequence
-// finds all its blocks again whose room nobody took. Source: v1/core/sched/scheduler.py (_preempt_request),
-// kv_cache_manager.py (get_computed_blocks).
+// vLLM V1: all decoding sequences, then prefill chunks within the rest of the token budget. A preempted sequence reuses
+// its blocks that were not evicted. Source: v1/core/sched/scheduler.py (_preempt_request), kv_cache_manager.py
+// (get_computed_blocks).
 #include "sim/serve/scheduler.h"
 #include "sim/serve/step_plan.h"
 

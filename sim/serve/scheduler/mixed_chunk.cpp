@@ -1,4 +1,4 @@
-// SGLang with --enable-mixed-chunk: steps as decode_first's, with a share of the output reserved.
+// SGLang with --enable-mixed-chunk: steps as in decode_first, with a share of the output reserved.
 #include "sim/serve/scheduler.h"
 #include "sim/serve/step_plan.h"
 
@@ -11,7 +11,7 @@ class MixedChunk final : public Scheduler {
     step.decode();
     step.prefill(step.budget() - step.decode_tokens(), StepPlan::WhenFull::kPreempt);
   }
-  /// A request that was preempted once finds room for all of its output.
+  /// A request that was preempted once reserves all of its output.
   std::optional<double> reserved_output(const EngineSpec& engine, bool was_preempted) const override {
     return was_preempted ? 1.0 : engine.reserve_output_ratio;
   }

@@ -1,4 +1,4 @@
-// TensorRT-LLM, in-flight batching: steps as decode_first's, with room for the whole output reserved.
+// TensorRT-LLM, in-flight batching: steps as in decode_first, with memory for the whole output reserved.
 #include "sim/serve/scheduler.h"
 #include "sim/serve/step_plan.h"
 

@@ -1,4 +1,4 @@
-// Steps as prefill_first's, with room for the whole output reserved.
+// Steps as in prefill_first, with memory for the whole output reserved.
 #include <algorithm>
 
 #include "sim/serve/scheduler.h"

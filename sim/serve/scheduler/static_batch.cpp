@@ -1,5 +1,5 @@
-// Static batches: requests wait until there are as many as run at once, or for a time. They become a batch, a padded
-// tensor that runs until its last sequence has ended and answers all of them together.
+// Static batching: requests wait until a batch is full, or for a maximum time. The batch is a padded tensor that runs
+// until its last sequence has ended, and then answers all requests together.
 #include <algorithm>
 #include <limits>
 
@@ -21,7 +21,7 @@ class StaticBatch final : public Scheduler {
     if (!step.has_prefill()) step.decode();
   }
   std::optional<double> reserved_output(const EngineSpec&, bool) const override { return 1.0; }
-  /// The prompts of a batch run together, however long they are.
+  /// All prompts of a batch run in one step, whatever their length.
   std::int64_t uncut_tokens(std::int64_t) const override { return std::numeric_limits<std::int64_t>::max(); }
   std::int64_t found_again(std::int64_t tokens, int prompt) const override {
     return std::min<std::int64_t>(tokens, prompt);

@@ -91,7 +91,7 @@ TEST_CASE("moe: every assignment lands somewhere") {
   }
 }
 
-TEST_CASE("moe: the fullest rank carries more than its share, all of it when alone") {
+TEST_CASE("moe: the most loaded rank has more than its share, and everything if it is alone") {
   for (const Routing& routing : {kEven, kUniform, kSkewed, kPopular}) {
     CHECK(max_rank_load(512, 8, 256, 1, routing) == 1.0);
     CHECK(max_rank_load(512, 8, 256, 8, routing) >= 1.0 - 1e-12);

@@ -55,7 +55,7 @@ Drawn draw_experts(Random& random, int tokens, int top_k, int experts, int ranks
 
 }  // namespace
 
-TEST_CASE("routing: experts hit and the fullest rank are those of drawn tokens") {
+TEST_CASE("routing: experts hit and the most loaded rank equal those of drawn tokens") {
   Random random(31);
   const auto one_of = [&](std::initializer_list<int> values) {
     return values.begin()[random.uniform_integer(0, static_cast<std::int64_t>(values.size()) - 1)];

@@ -29,7 +29,7 @@ TEST_CASE("adapters of every linear layer of Llama 3.1 8B have 41,943,040 weight
   CHECK(adapter_bytes(model, part, {}, 16).base() == 2.0 * 16 * 32 * (12288 + 6144));
 }
 
-TEST_CASE("adapters of a model with routed experts are beside its dense products") {
+TEST_CASE("adapters of a model with routed experts apply to its dense products") {
   const ModelSpec model = shipped("qwen3-30b-a3b");
   const AdapterSpec a = spec("{count: 1, rank: 8, slots: 1}", model);
   CHECK(a.targets == std::vector<std::string>{"qkv_proj", "o_proj"});
@@ -71,7 +71,7 @@ TEST_CASE("sequences hit fewer adapters than there are sequences") {
   CHECK(AdapterHits(a).of(100) == doctest::Approx(1.0));
 }
 
-TEST_CASE("adapters: what cannot be is refused") {
+TEST_CASE("adapters: invalid settings are refused") {
   const ModelSpec model = shipped("qwen3-30b-a3b");
   const auto refused = [&](const char* text, const char* why) {
     CHECK_THROWS_WITH(spec(text, model), doctest::Contains(why));

@@ -85,7 +85,7 @@ TEST_CASE("weights of both stacks are on the GPU") {
   CHECK_THROWS_WITH_AS(check_sharding(t5, {.pp = 2}, {}), doctest::Contains("encoder-decoder"), ConfigError);
 }
 
-TEST_CASE("a token of the answer passes the decoder and reads what the encoder gave") {
+TEST_CASE("an output token passes the decoder and attends to the encoder's output") {
   const ModelSpec t5 = shipped("t5-11b");
   const OperatorContext context = context_of(t5);
   const std::vector<Operator> tokens = token_operators(context, 1);

@@ -55,7 +55,7 @@ EncoderWork picture(const ModelSpec& model, double width, double height) {
 
 }  // namespace
 
-TEST_CASE("pictures: sides are rounded to whole tokens, between a least and a most") {
+TEST_CASE("images: sides are rounded to whole tokens, between a minimum and a maximum") {
   // Qwen3-VL: tokens of 32 x 32 pixels. 1024 x 768: 32 x 24, and <|vision_start|> <|vision_end|>
   EncoderWork w = picture(qwen3_vl(), 1024, 768);
   CHECK(w.outputs == 768);
@@ -69,7 +69,7 @@ TEST_CASE("pictures: sides are rounded to whole tokens, between a least and a mo
   CHECK(picture(qwen3_vl(), 32, 16).outputs == 72);
 }
 
-TEST_CASE("pictures: rows of Pixtral end with a token each") {
+TEST_CASE("images: each row of Pixtral ends with a token") {
   // Mistral Small 3.1: tokens of 28 x 28. 1024 x 768: 37 x 28, and 28 ends of rows
   EncoderWork w = picture(pixtral(R"("spatial_merge_size": 2, )"), 1024, 768);
   CHECK(w.outputs == 37 * 28);
@@ -79,7 +79,7 @@ TEST_CASE("pictures: rows of Pixtral end with a token each") {
   CHECK(picture(pixtral(""), 140, 140).outputs == 100);
 }
 
-TEST_CASE("pictures: tiles of Llama 4, and the whole picture once more") {
+TEST_CASE("images: tiles of Llama 4, plus a thumbnail") {
   // 336 x 336 fits one tile: 576 patches and a class, 144 tokens, 3 around
   EncoderWork w = picture(llama4(), 336, 336);
   CHECK(w.sequences == 1);
@@ -96,7 +96,7 @@ TEST_CASE("pictures: tiles of Llama 4, and the whole picture once more") {
   CHECK(picture(llama4(), 5000, 5000).sequences == 17);
 }
 
-TEST_CASE("pictures: InternVL stretches them to the grid of squares that is nearest in shape") {
+TEST_CASE("images: InternVL stretches them to the tile grid with the nearest aspect ratio") {
   const ModelSpec model =
       with("internvl_chat", R"("force_image_size": 448, "downsample_ratio": 0.5, "max_dynamic_patch": 12, )",
            R"("vision_config": {"model_type": "intern_vit_6b", "num_hidden_layers": 24, "hidden_size": 1024,
@@ -113,7 +113,7 @@ TEST_CASE("pictures: InternVL stretches them to the grid of squares that is near
   CHECK(picture(model, 896, 896).sequences == 5);
 }
 
-TEST_CASE("pictures: Idefics3 scales the longer side and cuts squares") {
+TEST_CASE("images: Idefics3 scales the longer side and cuts tiles") {
   const auto model = [](const std::string& scale, const std::string& vision) {
     return with("idefics3", "\"scale_factor\": " + scale + ", ",
                 R"("vision_config": {"model_type": "idefics3", "hidden_size": 1152, "intermediate_size": 4304,
@@ -135,7 +135,7 @@ TEST_CASE("pictures: Idefics3 scales the longer side and cuts squares") {
   CHECK(picture(model("2", R"("image_size": 364, "size": {"longest_edge": 364})"), 500, 400).tokens == 172);
 }
 
-TEST_CASE("pictures: LLaVA-NeXT fits them into a grid and leaves the padding out") {
+TEST_CASE("images: LLaVA-NeXT fits them into a grid and removes the padding") {
   const std::string clip =
       R"("vision_config": {"model_type": "clip_vision_model", "hidden_size": 1024, "image_size": 336,
          "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14})";
@@ -161,7 +161,7 @@ TEST_CASE("pictures: LLaVA-NeXT fits them into a grid and leaves the padding out
   CHECK_THROWS_AS(with("llava_next", R"("image_grid_pinpoints": [[336]], )", clip), ConfigError);
 }
 
-TEST_CASE("pictures: Kimi pads to whole tokens, GLM-4.1V rounds and has a merger with a gate") {
+TEST_CASE("images: Kimi pads to whole tokens, GLM-4.1V rounds and has a merger with a gate") {
   const ModelSpec kimi = with("kimi_vl", "",
                               R"("vision_config": {"model_type": "moonvit", "patch_size": 14, "num_attention_heads": 16,
               "num_hidden_layers": 27, "hidden_size": 1152, "intermediate_size": 4304, "merge_kernel_size": [2, 2]})");
@@ -182,7 +182,7 @@ TEST_CASE("pictures: Kimi pads to whole tokens, GLM-4.1V rounds and has a merger
         doctest::Approx(blocks + merger + 3.0 * 4096 * 13696 + 3.0 * 14 * 14 * 2 * 1536));
 }
 
-TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4-multimodal 12.5") {
+TEST_CASE("audio: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4-multimodal 12.5") {
   const std::string layers = R"("d_model": 1280, "encoder_layers": 32, "encoder_attention_heads": 20,
                                 "encoder_ffn_dim": 5120, "num_mel_bins": 128, "output_dim": 4096})";
   const ModelSpec omni =
@@ -220,7 +220,7 @@ TEST_CASE("sounds: Qwen3-Omni has 13 tokens a second, Gemma 3n always 188, Phi-4
   CHECK(phi.encoders.no_pictures.find("whose tokens are not known") != std::string::npos);
 }
 
-TEST_CASE("pictures: PaliGemma and GLM-4V-9B make as many tokens of any") {
+TEST_CASE("images: PaliGemma and GLM-4V-9B always make the same number of tokens") {
   const auto paligemma = [](const std::string& size) {
     return with(
         "paligemma", "",
@@ -248,7 +248,7 @@ TEST_CASE("pictures: PaliGemma and GLM-4V-9B make as many tokens of any") {
   CHECK(glm("").encoders.no_pictures == "has a vision_config without image_size");
 }
 
-TEST_CASE("pictures: the limits of preprocessor_config.json, as the families write them") {
+TEST_CASE("images: the limits of preprocessor_config.json, in each family's form") {
   const auto qwen = [](const std::string& limits) {
     return with("qwen3_vl",
                 R"("preprocessor_config": {"patch_size": 16, "temporal_patch_size": 2, "merge_size": 2,
@@ -285,7 +285,7 @@ TEST_CASE("pictures: the limits of preprocessor_config.json, as the families wri
   CHECK(picture(kimi(R"("patch_limit_on_one_side": 256, )"), 14336, 140).outputs == 128 * 2);
 }
 
-TEST_CASE("pictures: a square that holds no token is said") {
+TEST_CASE("images: a tile smaller than a token is reported") {
   const auto why = [](const std::string& type, const std::string& outer, const std::string& vision) {
     CAPTURE(vision);
     const ModelSpec model = with(type, outer,
@@ -304,7 +304,7 @@ TEST_CASE("pictures: a square that holds no token is said") {
         "has a vision_config whose image_size, 8, is smaller than the 14 pixels of a token");
   CHECK(why("gemma3", R"("mm_tokens_per_image": 256, )",
             R"("model_type": "siglip_vision_model", "image_size": 896, "patch_size": 0)") ==
-        "has a vision_config whose patches have no side");
+        "has a vision_config without a patch size");
   // What CLIPVisionConfig takes, 224 and 32: 7 x 7 patches
   const ModelSpec clip = with("llava", "",
                               R"("vision_config": {"model_type": "clip_vision_model", "hidden_size": 768,
@@ -317,13 +317,13 @@ TEST_CASE("pictures: a square that holds no token is said") {
   CHECK(picture(idefics, 224, 224).patches == 49);
 }
 
-TEST_CASE("pictures: Gemma 3 makes 256 tokens of any") {
+TEST_CASE("images: Gemma 3 makes 256 tokens of any image") {
   EncoderWork w = picture(gemma3(), 3000, 100);
   CHECK(w.outputs == 256);
   CHECK(w.patches == 4096);
 }
 
-TEST_CASE("sounds: windows of 30 s, 25 tokens a second of Qwen2-Audio") {
+TEST_CASE("audio: windows of 30 s, 25 tokens per second in Qwen2-Audio") {
   const ModelSpec model =
       with("qwen2_audio", "",
            R"("audio_config": {"model_type": "qwen2_audio_encoder", "d_model": 1280, "encoder_layers": 32,
@@ -378,11 +378,11 @@ TEST_CASE("a vision_config without model_type is that of the whole (Qwen2.5-VL's
   CHECK(model.encoders.pictures->gated);
 }
 
-TEST_CASE("encoders: what is not known is said") {
+TEST_CASE("encoders: unknown features are reported") {
   CHECK(shipped("llama-3.1-8b").encoders.no_pictures.find("no vision_config") != std::string::npos);
   const ModelSpec other = with("some_vl", "", R"("vision_config": {"model_type": "some_tower", "depth": 2})");
   CHECK_FALSE(other.encoders.pictures.has_value());
-  CHECK(other.encoders.no_pictures == "sees by 'some_tower', whose tokens per image are not known");
+  CHECK(other.encoders.no_pictures == "has the image encoder 'some_tower', whose tokens per image are not known");
 }
 
 TEST_CASE("videos: frames in pairs, each pair a sequence of its own") {

@@ -73,7 +73,7 @@ TEST_CASE("a window no shorter than the context is no window") {
   CHECK(cache_of(narrow, 2048) == cache_of(full, 1024));
 }
 
-TEST_CASE("cross-layer attention stores what its owners own") {
+TEST_CASE("cross-layer attention stores only the caches of owning layers") {
   const std::string text =
       "{model_type: hunyuan, hidden_size: 256, num_hidden_layers: 8, num_attention_heads: 8, num_key_value_heads: 2, "
       "intermediate_size: 512, vocab_size: 1000, num_experts: 4, moe_topk: 1, use_cla: ";
@@ -161,7 +161,7 @@ TEST_CASE("activations grow with tokens and rows of logits") {
   CHECK(bytes(8192, 1) == Bytes(8192 * 2.0 * (3 * 4096 + 3 * 14336)));
 }
 
-TEST_CASE("buffers of experts that are kept lie beside the logits, with copies of the operands") {
+TEST_CASE("kept expert buffers add to the logits, with copies of the operands") {
   const ModelSpec model = shipped("minimax-m2.5");
   const Sharding s{.tp = 4, .ep = 4};
   Precision fp8;

@@ -45,7 +45,7 @@ TEST_CASE("embeddings are tied where the config leaves the class's default out")
   CHECK(!from_text("{model_type: llama, " + small).tied_embedding);
 }
 
-TEST_CASE("an MLX checkpoint says its bits under 'quantization'") {
+TEST_CASE("an MLX checkpoint states its bits under 'quantization'") {
   const ModelSpec model = from_text(
       "{model_type: llama, hidden_size: 64, intermediate_size: 256, num_hidden_layers: 2, num_attention_heads: 4, "
       "vocab_size: 1000, quantization: {bits: 4, group_size: 64}}");
@@ -84,7 +84,7 @@ TEST_CASE("real config.json files are read or refused with a reason") {
   CHECK(refused <= 4);
 }
 
-TEST_CASE("a config.json is called as it says itself, or as its folder; another file as it is called") {
+TEST_CASE("a config.json is named by its own name or its folder, another file by its file name") {
   const TemporaryFolder folder;
   const auto name_of = [&](const std::string& file, const std::string& rest) {
     return parse_model(parse_model_file(folder.write(file, kSmall + rest + "}"))).name;
@@ -178,7 +178,7 @@ TEST_CASE("our own models know every key they hold") {
   CHECK(message(kSmall + ", num_key_value_head: 2}") == "");  // a config.json may hold anything
 }
 
-TEST_CASE("an unknown decoder is approximated, and says so") {
+TEST_CASE("an unknown decoder is approximated, with a note") {
   const ModelSpec model =
       from_text("{model_type: brand_new, " + kSmall.substr(std::string("{model_type: llama, ").size()) + "}");
   CHECK(model.family == "brand_new");
@@ -188,7 +188,7 @@ TEST_CASE("an unknown decoder is approximated, and says so") {
   CHECK(from_text(kSmall + "}").assumptions.empty());
 }
 
-TEST_CASE("keys of a config.json that nobody understands are named") {
+TEST_CASE("unknown keys of a config.json are reported") {
   const ModelSpec model = from_text(kSmall + ", acme_secret_gate: true, initializer_range: 0.02, eos_token_id: 2}");
   REQUIRE(model.assumptions.size() == 1);
   CHECK(model.assumptions.front() == "a key of the config not understood, and left out: acme_secret_gate");
@@ -279,7 +279,7 @@ TEST_CASE("caches are shared between layers that see the same") {
   CHECK(contains(message(kSmall + ", cla_share_factor: 0}"), "must be at least 1"));
 }
 
-TEST_CASE("what is not an autoregressive decoder is refused") {
+TEST_CASE("models that are not autoregressive decoders are refused") {
   CHECK(contains(message("{architectures: [XForMaskedLM], model_type: x, hidden_size: 768}"), "XForMaskedLM"));
   CHECK(contains(message("{model_type: x, is_encoder_decoder: true}"), "encoder-decoder"));
   CHECK(contains(message("{model_type: clip, hidden_size: 768}"), "'clip' is not an autoregressive language model"));
@@ -288,7 +288,7 @@ TEST_CASE("what is not an autoregressive decoder is refused") {
   CHECK(contains(message("{producer: {name: modelopt}}"), "not a model's config"));
 }
 
-TEST_CASE("impossible sizes are refused with their place") {
+TEST_CASE("impossible sizes are refused with their location") {
   CHECK(message("{model_type: llama}") == "config.json:1:1: missing key 'hidden_size' of a model");
   CHECK(contains(
       message("{model_type: llama, hidden_size: 256, num_hidden_layers: 0, vocab_size: 10, num_attention_heads: 8, "
@@ -458,12 +458,12 @@ TEST_CASE("experts and states in words of their own are refused") {
   CHECK(message(sizes + "moe_layers: null}").empty());
 }
 
-TEST_CASE("layers that attend to pictures alone are refused") {
+TEST_CASE("layers that attend only to images are refused") {
   CHECK(contains(message(R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
                               "cross_attention_layers": [3, 8], "hidden_size": 256, "num_hidden_layers": 10,
                               "num_attention_heads": 8, "num_key_value_heads": 2, "intermediate_size": 512,
                               "vocab_size": 100}})"),
-                 "2 of the layers of 'mllama_text_model' attend to pictures alone"));
+                 "2 of the layers of 'mllama_text_model' attend only to images"));
 }
 
 TEST_CASE("true and false in quotes are read as such, and noted") {
@@ -476,7 +476,7 @@ TEST_CASE("true and false in quotes are read as such, and noted") {
   CHECK(contains(message(kSmall + ", attention_bias: \"no\"}"), "must be true or false, got the quoted text 'no'"));
 }
 
-TEST_CASE("a config of an unknown class that says nothing of ties has one table, as transformers' default") {
+TEST_CASE("a config of an unknown class without tie_word_embeddings has tied embeddings, as in transformers") {
   const std::string sizes =
       ", hidden_size: 64, num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 100, intermediate_size: 128";
   const double tied = count_parameters(from_text("{model_type: xglm" + sizes + "}")).total;
@@ -497,7 +497,7 @@ TEST_CASE("LLaDA's own names of sizes") {
   CHECK(std::get<DenseFeedForward>(model.layers[0].feed_forward).inter == 96);
 }
 
-TEST_CASE("towers beside a text part that is nested deeper are read, and others are named") {
+TEST_CASE("encoders next to a nested text config are read, and others are reported") {
   const std::string text =
       "text_config: {model_type: qwen2_5_omni_text, hidden_size: 64, num_hidden_layers: 1, num_attention_heads: 4, "
       "vocab_size: 100, intermediate_size: 128}";
@@ -524,15 +524,14 @@ TEST_CASE("towers beside a text part that is nested deeper are read, and others 
       "num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 100, intermediate_size: "
       "128}, vision_config: {model_type: vision, layers: 2, width: 32, mlp_ratio: 2}}");
   CHECK(other.extra_parameters == 2 * (4 * 32 * 32 + 2 * 32 * 64));
-  const ModelSpec unsized =
-      from_text("{model_type: gemma3n, audio_config: {model_type: some_audio, hidden_size: 8}, " +
-                kSmall.substr(kSmall.find("hidden_size")) + "}");
+  const ModelSpec unsized = from_text("{model_type: gemma3n, audio_config: {model_type: some_audio, hidden_size: 8}, " +
+                                      kSmall.substr(kSmall.find("hidden_size")) + "}");
   CHECK(std::any_of(unsized.assumptions.begin(), unsized.assumptions.end(), [](const std::string& said) {
     return contains(said, "audio tower: left out, its config does not say how large it is");
   }));
 }
 
-TEST_CASE("PaliGemma's picture is a token for each patch of its square") {
+TEST_CASE("PaliGemma's image has one token per patch") {
   const ModelSpec model = from_text(
       "{model_type: paligemma, text_config: {model_type: gemma2, hidden_size: 64, num_hidden_layers: 2, "
       "num_attention_heads: 4, num_key_value_heads: 2, head_dim: 16, vocab_size: 100, intermediate_size: 128}, "

@@ -55,7 +55,7 @@ TEST_CASE("products of a step are two FLOPs a parameter that a token touches") {
   }
 }
 
-TEST_CASE("latent attention: what decode absorbs is what prefill expands") {
+TEST_CASE("latent attention: decode absorbs what prefill expands") {
   const ModelSpec model = shipped("deepseek-v3");
   const OperatorContext context = context_of(model);
   const double shared = product_flops(token_operators(context, 64)) + product_flops(head_operators(context, 64));
@@ -93,7 +93,7 @@ TEST_CASE("the operators of one Llama layer") {
   CHECK(token_operators(context_of(model), 0).empty());
 }
 
-TEST_CASE("tensor parallelism splits columns and reduces twice a layer") {
+TEST_CASE("tensor parallelism splits columns and reduces twice per layer") {
   const ModelSpec model = shipped("llama-3.1-70b");
   const auto operators = token_operators(context_of(model, {.tp = 8}), 100);
   CHECK(std::get<GemmShape>(find(operators, "qkv_proj").work).n == (64 + 16) * 128 / 8);
@@ -263,7 +263,7 @@ TEST_CASE("PyTorch's modules one by one: the kernels that a profile of Transform
   }
 }
 
-TEST_CASE("projections apart are the same weights in more products") {
+TEST_CASE("unmerged projections are the same weights in more products") {
   const ModelSpec model = shipped("llama-3.1-8b");
   OperatorContext context = context_of(model);
   const auto merged = token_operators(context, 64);
@@ -308,7 +308,7 @@ TEST_CASE("a cache grown by torch.cat is read and written whole") {
   CHECK(least == 2 * 1025 * 2 * 16 * 128 * 2.0);
 }
 
-TEST_CASE("TensorRT-LLM's attention writes nvfp4 for its output projection where no gate comes between") {
+TEST_CASE("TensorRT-LLM's attention writes nvfp4 for its output projection without a gate in between") {
   const auto quantized = [](const std::string& name) {
     const ModelSpec model = shipped(name);
     OperatorContext context = context_of(model);
@@ -404,7 +404,7 @@ TEST_CASE("every layer mixes once") {
   }
 }
 
-TEST_CASE("context parallelism: decode reads a part of the cache with all heads, and ranks exchange what they found") {
+TEST_CASE("context parallelism: decode reads a part of the cache with all heads, and ranks exchange their results") {
   const ModelSpec model = shipped("deepseek-v3");
   const auto decode = [&](const Sharding& s) {
     return decode_mixing(context_of(model, s), {.batch = 4, .mean_context = 1e6, .max_context = 1e6});

@@ -53,7 +53,7 @@ TEST_CASE("a Hugging Face id that ends in a format is the shipped model in that 
   CHECK_THROWS_WITH_AS(named("foo/bar-FP8"), doctest::Contains("download its config.json"), ConfigError);
 }
 
-TEST_CASE("a config that is named after a format and has none is said to be of 16 bit") {
+TEST_CASE("a config named after a format that it lacks is reported as 16 bit") {
   const ModelSpec model = from_text(kSmall + ", _name_or_path: Small-FP8}"),
                   plain = from_text(kSmall + ", _name_or_path: Small}");
   CHECK(model.precision.weights == Dtype::kBf16);
@@ -63,7 +63,7 @@ TEST_CASE("a config that is named after a format and has none is said to be of 1
   CHECK(plain.assumptions.empty());
 }
 
-TEST_CASE("a format sets what engines run with it") {
+TEST_CASE("a format sets the activations that engines use with it") {
   const ModelSpec model = from_text(kSmall + "}");
   CHECK(parsed(model, "{weights: fp8}").activations == Dtype::kFp8);
   CHECK(parsed(model, "{weights: fp8_block}").activations == Dtype::kFp8);
@@ -146,7 +146,7 @@ TEST_CASE("unknown names and keys are refused with the nearest") {
   CHECK(message("{wieghts: fp8}").find("unknown key 'wieghts'") != std::string::npos);
 }
 
-TEST_CASE("modelopt's hf_quant_config.json beside a config.json says the formats where that does not") {
+TEST_CASE("modelopt's hf_quant_config.json next to a config.json gives formats that the latter lacks") {
   const TemporaryFolder folder;
   const std::string quantized =
       R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})";
@@ -260,7 +260,7 @@ TEST_CASE("bitsandbytes that loads in neither 8 nor 4 bit quantizes nothing") {
   CHECK(p.outlier_fraction == 0);
 }
 
-TEST_CASE("several config_groups are said to be taken in one format") {
+TEST_CASE("several config_groups in one format are reported") {
   const std::string eight = "{weights: {num_bits: 8, type: float}}", four = "{weights: {num_bits: 4, type: int}}";
   const auto said = [](const std::string& groups) {
     const std::string method = ", quantization_config: {quant_method: compressed-tensors, config_groups: ";
@@ -277,7 +277,7 @@ TEST_CASE("codebooks of less than one bit are refused") {
   CHECK_THROWS_AS(checkpoint("{quant_method: aqlm, in_group_size: 8, num_codebooks: -1}"), ConfigError);
 }
 
-TEST_CASE("groups that do not divide a matrix's inputs are refused where they stand") {
+TEST_CASE("groups that do not divide a matrix's inputs are refused with their location") {
   const auto message = [](const std::string& text) {
     try {
       checkpoint(text);

@@ -36,7 +36,7 @@ TEST_CASE("pruned layers: a layer of Llama 3.1 8B has 218,112,000 weights") {
   CHECK(pruned("drop_layers: [0], inter: 7168").layer_count() == 31);
 }
 
-TEST_CASE("pruned layers: what cannot be is refused") {
+TEST_CASE("pruned layers: invalid settings are refused") {
   CHECK(message(pruned_text("drop_layers: [32]")).find("numbered from 0 to 31") != std::string::npos);
   CHECK(message(pruned_text("drop_layers: [1.5]")).find("there is no layer 1.5") != std::string::npos);
   CHECK(message(pruned_text("sparsity: 1:4")).find("GPUs multiply '2:4'") != std::string::npos);

@@ -110,7 +110,7 @@ TEST_CASE("every recurrent model computes on one GPU and on several") {
   }
 }
 
-TEST_CASE("S4: a recurrence of N values a channel, the same for every token") {
+TEST_CASE("S4: a recurrence of N values per channel, the same for every token") {
   // 16 layers of 1024 channels x 64 values. A layer: 1024 x 2048 and 2048 of bias; 4 x 64 + 2 a channel; a block of
   // 2 x 1024 x 4096 + 5120; two norms of 2 x 1024. The embedding, tied, and a norm.
   const std::string s4 =

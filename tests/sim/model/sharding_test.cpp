@@ -16,7 +16,7 @@ std::string refusal(const std::string& name, const Sharding& sharding) {
 }
 }  // namespace
 
-TEST_CASE("what divides is accepted") {
+TEST_CASE("splits that divide are accepted") {
   CHECK(refusal("llama-3.1-70b", {.tp = 8, .pp = 2}) == "");
   CHECK(refusal("llama-3.1-70b", {.tp = 16}) == "");  // key-value heads are copied
   CHECK(refusal("deepseek-v3", {.attention_dp = 8, .ep = 8}) == "");
@@ -24,7 +24,7 @@ TEST_CASE("what divides is accepted") {
   CHECK(refusal("mamba-2.8b", {.tp = 4}) == "");
 }
 
-TEST_CASE("what does not divide is refused at its place") {
+TEST_CASE("splits that do not divide are refused with their location") {
   CHECK(refusal("llama-3.1-8b", {.tp = 3}) ==
         "scenario.yaml:3:14: tp 3 neither divides nor is a multiple of the 8 key-value heads of llama-3.1-8b");
   CHECK(refusal("llama-3.1-8b", {.tp = 64}) ==

@@ -71,7 +71,7 @@ TEST_CASE("clients: a rate becomes Poisson arrivals, and an infinite one all req
   CHECK(read("client: sglang-bench, concurrency: 8" + kLengths).warmup_requests == 1);
 }
 
-TEST_CASE("clients: a load lasts as long as its client says") {
+TEST_CASE("clients: a load lasts as long as its client specifies") {
   const WorkloadSpec w = read("client: mlperf-server, rate: 2 /s" + kLengths);
   CHECK(w.duration == Seconds(600));
   CHECK(read("client: mlperf-offline" + kLengths).requests == 24576);
@@ -125,7 +125,7 @@ TEST_CASE("clients: SGLang's draws lengths from 1 to L") {
   CHECK(w.output_tokens.mean() == doctest::Approx(50.5).epsilon(0.02));
 }
 
-TEST_CASE("clients: what the user wrote goes before what the client does") {
+TEST_CASE("clients: the user's settings override the client's") {
   const WorkloadSpec w = read(
       "client: inferencex, concurrency: 4, requests: 7, warmup_requests: 0, drawn_as: law, output_tokens: 100, "
       "prompt_tokens: {distribution: uniform, min: 5, max: 9}");

@@ -1,5 +1,5 @@
 #pragma once
-// Scenarios that make sense, drawn at random, and what holds in all of them.
+// Random valid scenarios, and invariants of all of them.
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Slots of adapters against a list that is searched from its start.
+// Adapter slots against a linear search of a list.
 #include <doctest/doctest.h>
 
 #include <algorithm>

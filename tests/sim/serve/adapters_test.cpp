@@ -1,4 +1,4 @@
-// Adapters of requests: slots, loads, and who waits.
+// Adapters of requests: slots, loads, and waiting.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ fake::Requests naming(std::vector<int> adapters, double gap) {
 
 }  // namespace
 
-TEST_CASE("adapter slots: the least recently used one that nobody holds leaves") {
+TEST_CASE("adapter slots: the least recently used unheld adapter leaves") {
   const auto d = with_adapters(4, 2, 3);
   AdapterSlots slots(*d);
   CHECK(slots.hold(1).copied.base() == 2000);
@@ -61,7 +61,7 @@ TEST_CASE("an adapter that is not on the GPU is copied before the step, once") {
   CHECK(m.adapters.loaded_bytes == 2000);
 }
 
-TEST_CASE("a request whose adapter has no slot waits, and those behind it pass") {
+TEST_CASE("a request whose adapter has no slot waits, and later ones pass it") {
   // One slot: 1 runs with the third request, which names it, too; the second waits until both have ended.
   fake::Requests source = naming({1, 2, 1}, 0.0);
   fake::Recorder seen;
@@ -109,7 +109,7 @@ TEST_CASE("requests name adapters by popularity, turns of a session the same one
   }
 }
 
-TEST_CASE("prefixes are found by requests of the same adapter alone") {
+TEST_CASE("prefixes are shared only by requests of the same adapter") {
   const auto cached = [](std::vector<int> adapters) {
     const auto d = with_adapters(2, 2, 2);
     d->engine.prefix_caching = true;

@@ -57,7 +57,7 @@ TEST_CASE("batch: decoding sequences advance together") {
   CHECK(r.batch.steps_in(8, 100) == 4);
 }
 
-TEST_CASE("batch: finished sequences are those whose last token is out") {
+TEST_CASE("batch: finished sequences are those with their last token") {
   for (const bool speculates : {false, true}) {
     Running r(speculates);
     const Slot a = r.add_decoding(6, 4);
@@ -80,7 +80,7 @@ TEST_CASE("batch: with speculation the growth of a step is that of each sequence
   CHECK(r.batch.growth_of_step(5) == 4);
 }
 
-TEST_CASE("batch: with speculation rows are padded to the sequence that got furthest") {
+TEST_CASE("batch: with speculation rows are padded to the longest sequence") {
   Running r(true);
   const Slot a = r.add_decoding(6, 9), b = r.add_decoding(3, 9);
   r.batch.advance(r.requests[a], 3);  // 9 and 3 tokens
@@ -90,7 +90,7 @@ TEST_CASE("batch: with speculation rows are padded to the sequence that got furt
   CHECK(r.batch.padded_context() == 2 * 9);
 }
 
-TEST_CASE("batch: idle rows are computed on until the batch is closed") {
+TEST_CASE("batch: idle rows are computed until the batch is closed") {
   Running r;
   r.add_decoding(6, 4);
   r.batch.keep_row(10, 12);

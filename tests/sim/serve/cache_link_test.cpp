@@ -27,7 +27,7 @@ TEST_CASE("cache link: caches come one after another, and land after the latency
   CHECK_FALSE(link.landed(at(1.6)));
 }
 
-TEST_CASE("cache link: after a failure nothing is under way, and the link is free") {
+TEST_CASE("cache link: after a failure nothing is in transfer, and the link is free") {
   CacheLink link(BytesPerSecond(1000), Seconds(0));
   link.fetch(7, Bytes(5000), at(1));
   link.clear(at(2));
@@ -45,7 +45,7 @@ TEST_CASE("cache link: a cache is held until it is released") {
   CHECK(link.held() == 0);
 }
 
-TEST_CASE("cache link: what leaves before a prompt is done") {
+TEST_CASE("cache link: the part that is sent before the prefill ends") {
   const EarlyTransfer after{}, chunks{CacheTransfer::kByChunk, 1000, 10}, layers{CacheTransfer::kByLayer, 1000, 10};
   CHECK(after.lead(2500) == 1.0);
   CHECK(after.rest(2500) == 1.0);
@@ -58,7 +58,7 @@ TEST_CASE("cache link: what leaves before a prompt is done") {
   CHECK(layers.rest(700) == doctest::Approx(0.1));
 }
 
-TEST_CASE("cache link: a cache sent early lands when its rest has, or when the link has carried all of it") {
+TEST_CASE("cache link: a cache sent early arrives with its last part, or when the link has sent all of it") {
   CacheLink link(BytesPerSecond(1000), Seconds(0.5));
   // 1000 B from 1 s on, 100 B of them not before 4 s: 4.1 s
   CHECK(link.fetch(7, Bytes(1000), at(4), at(1), at(4), 0.1).landed == at(4.6));

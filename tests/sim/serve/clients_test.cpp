@@ -32,7 +32,7 @@ constexpr const char* kTwo = R"({duration: 1000 s, clients: [
 
 }  // namespace
 
-TEST_CASE("clients: their requests come in the order of arrival, each kind at its rate") {
+TEST_CASE("clients: requests come in order of arrival, each kind at its rate") {
   const WorkloadSpec w = parse(kTwo);
   REQUIRE(w.clients.size() == 2);
   const auto source = make_source(w, 3);
@@ -60,7 +60,7 @@ TEST_CASE("clients: their requests come in the order of arrival, each kind at it
   for (const std::uint64_t hash : batch) CHECK(chat.count(hash) == 0);
 }
 
-TEST_CASE("clients: a number of requests is that of all kinds together") {
+TEST_CASE("clients: the number of requests counts all kinds") {
   WorkloadSpec w = parse(kTwo);
   w.requests = 500;
   const auto source = make_source(w, 3);
@@ -70,7 +70,7 @@ TEST_CASE("clients: a number of requests is that of all kinds together") {
   CHECK(count == 500);
 }
 
-TEST_CASE("clients: what each kind saw adds up to what all saw") {
+TEST_CASE("clients: results of the kinds add up to the total") {
   WorkloadSpec w = parse(kTwo);
   w.duration = Seconds(100);
   const auto d = fake::deployment(100000);
@@ -85,7 +85,7 @@ TEST_CASE("clients: what each kind saw adds up to what all saw") {
   CHECK(m.cached_tokens > 0);
 }
 
-TEST_CASE("clients: what they cannot be") {
+TEST_CASE("clients: invalid settings are refused") {
   CHECK(error_of("{clients: [], duration: 1 s}").find("'clients' must list 1 to 10000") != std::string::npos);
   CHECK(error_of("{clients: [{arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: 1, output_tokens: 1}]}")
             .find("needs 'requests' or 'duration'") != std::string::npos);

@@ -1,4 +1,4 @@
-// What every scheduler must keep, over random scenarios.
+// Invariants of every scheduler, over random scenarios.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -190,7 +190,7 @@ void check_alike(const fake::Recorder& fast, const fake::Recorder& plain) {
 
 }  // namespace
 
-TEST_CASE("schedulers: tokens, time and limits are kept, and runs equal plain stepping") {
+TEST_CASE("schedulers: tokens, time and limits are conserved, and runs equal single steps") {
   for (const SchedulerKind& kind : schedulers()) {
     for (std::uint64_t seed = 1; seed <= kScenarios; ++seed) {
       CAPTURE(kind.name);

@@ -1,5 +1,5 @@
 #pragma once
-// An engine that batches continuously, written apart from the simulator: it goes step by step, and looks at every
+// An independent reference engine with continuous batching: it runs step by step, and visits every
 // sequence in each.
 
 #include <algorithm>
@@ -287,8 +287,8 @@ inline void run_alone(Engine& engine, std::vector<Sequence>& all) {
   }
 }
 
-/// One engine prefills, the other fetches the caches and decodes. False: two of their events were less than a nanosecond
-/// apart, so that rounding of the times decides which is first.
+/// One engine prefills, the other fetches the caches and decodes. False: two of their events were less than a
+/// nanosecond apart, so that rounding of the times decides which is first.
 inline bool run_apart(Engine& prefill, Engine& decode, std::vector<Sequence>& all) {
   std::deque<Sequence*> sent;  // in the order of their landing
   std::size_t next = 0;

@@ -1,5 +1,5 @@
-// Continuous batching, chunked prefill, blocks and preemption against a simulator that is written apart: it goes step
-// by step, and looks at every sequence in each.
+// Continuous batching, chunked prefill, blocks and preemption against an independent simulator: it runs step
+// by step, and visits every sequence in each.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>

@@ -32,7 +32,7 @@ struct Parts {
 
 }  // namespace
 
-TEST_CASE("departures: a suspended sequence keeps its tokens and gives back its cache") {
+TEST_CASE("departures: a suspended sequence keeps its tokens and frees its cache") {
   Parts parts;
   const Slot slot = parts.run(16, 10);
   parts.all.kv.take(parts.all.batch.growth(3));
@@ -60,7 +60,7 @@ TEST_CASE("departures: a cancelled request leaves with the step, unless it has e
   CHECK_FALSE(parts.departures.due());
 }
 
-TEST_CASE("departures: a cancelled request whose cache is under way stays until that has landed") {
+TEST_CASE("departures: a cancelled request whose cache is in transfer stays until that has arrived") {
   Parts parts;
   const Slot slot = fake::add(parts.requests, 16, 10);
   parts.requests[slot].base = 16;
@@ -74,7 +74,7 @@ TEST_CASE("departures: a cancelled request whose cache is under way stays until 
   CHECK(parts.departures.due());
 }
 
-TEST_CASE("departures: after a failure all requests leave in order, to be computed again") {
+TEST_CASE("departures: after a failure all requests leave in order, to be recomputed") {
   Parts parts;
   const Slot runs = parts.run(16, 10), waits = fake::add(parts.requests, 20, 5),
              comes = fake::add(parts.requests, 30, 5);

@@ -1,4 +1,4 @@
-// Replicas that come and go.
+// Autoscaling and failures.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -77,35 +77,35 @@ TEST_CASE("autoscaler: concurrency and utilization bring the load of a replica d
   AutoscalingSpec spec{.min = 1, .max = 10, .policy = ScalingPolicy::kConcurrency, .target = 8};
   spec.scale_down_delay = Seconds(0);
   Autoscaler concurrency(spec, 1);
-  CHECK(concurrency.wanted(at(15), {.waiting = 10, .running = 15, .places = 4}, 1) == 4);  // ceil(25 / 8)
-  CHECK(concurrency.wanted(at(30), {.waiting = 0, .running = 16, .places = 4}, 4) == 2);
-  CHECK(concurrency.wanted(at(45), {.waiting = 900, .running = 16, .places = 4}, 2) == 10);
-  CHECK(concurrency.wanted(at(60), {.waiting = 0, .running = 0, .places = 4}, 10) == 1);
+  CHECK(concurrency.wanted(at(15), {.waiting = 10, .running = 15, .max_sequences = 4}, 1) == 4);  // ceil(25 / 8)
+  CHECK(concurrency.wanted(at(30), {.waiting = 0, .running = 16, .max_sequences = 4}, 4) == 2);
+  CHECK(concurrency.wanted(at(45), {.waiting = 900, .running = 16, .max_sequences = 4}, 2) == 10);
+  CHECK(concurrency.wanted(at(60), {.waiting = 0, .running = 0, .max_sequences = 4}, 10) == 1);
   spec.policy = ScalingPolicy::kUtilization;
   spec.target = 0.5;
   Autoscaler utilization(spec, 1);
-  CHECK(utilization.wanted(at(15), {.waiting = 1, .running = 5, .places = 4}, 2) == 3);  // 6 / (4 x 0.5)
+  CHECK(utilization.wanted(at(15), {.waiting = 1, .running = 5, .max_sequences = 4}, 2) == 3);  // 6 / (4 x 0.5)
 }
 
-TEST_CASE("autoscaler: the queue's policy grows by at most two and shrinks one by one") {
+TEST_CASE("autoscaler: the queue policy at most doubles and shrinks one by one") {
   AutoscalingSpec spec{.min = 0, .max = 10, .policy = ScalingPolicy::kQueue, .target = 4};
   spec.scale_down_delay = Seconds(0);
   Autoscaler queue(spec, 2);
-  CHECK(queue.wanted(at(15), {.waiting = 12, .running = 8, .places = 4}, 2) == 3);  // 2 x 6 / 4
-  CHECK(queue.wanted(at(30), {.waiting = 99, .running = 8, .places = 4}, 3) == 6);  // at most twice
-  CHECK(queue.wanted(at(45), {.waiting = 3, .running = 8, .places = 4}, 6) == 6);
-  CHECK(queue.wanted(at(60), {.waiting = 0, .running = 8, .places = 4}, 6) == 5);
-  CHECK(queue.wanted(at(75), {.waiting = 0, .running = 0, .places = 4}, 1) == 0);
-  CHECK(queue.wanted(at(90), {.waiting = 1, .running = 0, .places = 4}, 0) == 1);  // somebody has to serve it
+  CHECK(queue.wanted(at(15), {.waiting = 12, .running = 8, .max_sequences = 4}, 2) == 3);  // 2 x 6 / 4
+  CHECK(queue.wanted(at(30), {.waiting = 99, .running = 8, .max_sequences = 4}, 3) == 6);  // at most twice
+  CHECK(queue.wanted(at(45), {.waiting = 3, .running = 8, .max_sequences = 4}, 6) == 6);
+  CHECK(queue.wanted(at(60), {.waiting = 0, .running = 8, .max_sequences = 4}, 6) == 5);
+  CHECK(queue.wanted(at(75), {.waiting = 0, .running = 0, .max_sequences = 4}, 1) == 0);
+  CHECK(queue.wanted(at(90), {.waiting = 1, .running = 0, .max_sequences = 4}, 0) == 1);  // somebody has to serve it
 }
 
-TEST_CASE("autoscaler: delays keep it from following every wave") {
+TEST_CASE("autoscaler: delays keep it from following every peak") {
   AutoscalingSpec spec{.min = 1, .max = 10, .policy = ScalingPolicy::kConcurrency, .target = 1};
   spec.scale_up_delay = Seconds(30);
   spec.scale_down_delay = Seconds(60);
   Autoscaler scaler(spec, 2);
   const auto wanted = [&](double seconds, double load, int current) {
-    return scaler.wanted(at(seconds), {.waiting = 0, .running = load, .places = 4}, current);
+    return scaler.wanted(at(seconds), {.waiting = 0, .running = load, .max_sequences = 4}, current);
   };
   CHECK(wanted(15, 5, 2) == 2);  // 2 were wanted 15 s ago
   CHECK(wanted(30, 4, 2) == 2);
@@ -115,7 +115,7 @@ TEST_CASE("autoscaler: delays keep it from following every wave") {
   CHECK(wanted(106, 1, 4) == 1);
 }
 
-TEST_CASE("fleet: seconds paid, and failures by chance as often as they should be") {
+TEST_CASE("fleet: paid seconds, and the expected number of random failures") {
   FleetSpec spec;
   spec.autoscaling.emplace();
   spec.cold_start = Seconds(10);
@@ -135,7 +135,7 @@ TEST_CASE("fleet: seconds paid, and failures by chance as often as they should b
   CHECK(sum / 4000 == doctest::Approx(1000).epsilon(0.05));
 }
 
-TEST_CASE("fleet: replicas that only prefill have a cold start of their own") {
+TEST_CASE("fleet: prefill-only replicas have their own cold start") {
   FleetSpec spec;
   spec.cold_start = Seconds(10);
   spec.prefill_cold_start = Seconds(4);
@@ -147,8 +147,8 @@ TEST_CASE("fleet: replicas that only prefill have a cold start of their own") {
 }
 
 TEST_CASE("autoscaling: replicas start cold under load and stop after it") {
-  // Four places a replica, 2 in flight wanted; about 30 ms a request. From 10 s on for 20 s one every 2 ms, then one a
-  // second.
+  // Four sequences per replica, 2 in flight wanted; about 30 ms a request. From 10 s on for 20 s one every 2 ms, then
+  // one a second.
   fake::Requests requests;
   for (int i = 0; i < 10; ++i) requests.add(i, 50, 20);
   for (int i = 0; i < 10000; ++i) requests.add(10 + i * 0.002, 50, 20);
@@ -187,7 +187,7 @@ TEST_CASE("autoscaling: replicas start cold under load and stop after it") {
   CHECK(m.replica_seconds < 0.7 * 6 * m.duration.base());
 }
 
-TEST_CASE("autoscaling: down to nothing, and the first request after that waits for a cold start") {
+TEST_CASE("autoscaling: down to zero, after which the first request waits for a cold start") {
   fake::Requests requests;
   requests.add(0, 50, 20).add(100, 50, 20);
   ServingOptions options = fake::options();
@@ -203,7 +203,7 @@ TEST_CASE("autoscaling: down to nothing, and the first request after that waits 
   CHECK(m.replica_seconds < 70);
 }
 
-TEST_CASE("failures: requests of a lost replica are computed again elsewhere, tokens so far kept") {
+TEST_CASE("failures: requests of a lost replica are recomputed elsewhere and keep their tokens") {
   for (const std::int64_t steps : {std::int64_t{1} << 40, std::int64_t{1}}) {
     fake::Requests requests;
     requests.add(0, 100, 50).add(0, 100, 50);  // one on each replica
@@ -225,7 +225,7 @@ TEST_CASE("failures: requests of a lost replica are computed again elsewhere, to
   }
 }
 
-TEST_CASE("failures: requests fail with their replica where nobody sends them again") {
+TEST_CASE("failures: without requeue, requests fail with their replica") {
   fake::Requests requests;
   requests.add(0, 100, 50).add(0, 100, 50).add(0.001, 10, 5);
   ServingOptions options = fake::options();
@@ -249,7 +249,7 @@ TEST_CASE("failures: a run lasts until its last request is lost, and so does its
   CHECK(m.gpu_busy_seconds <= m.duration.base() * (1 + 1e-9));
 }
 
-TEST_CASE("failures: the only replica comes back cold, and what waited is served then") {
+TEST_CASE("failures: the only replica restarts cold, and then serves what waited") {
   fake::Requests requests;
   requests.add(0, 100, 50).add(5, 10, 5);
   ServingOptions options = fake::options();
@@ -262,7 +262,7 @@ TEST_CASE("failures: the only replica comes back cold, and what waited is served
   CHECK(seen.fleet.size() == 4);  // serving, down, starting, serving
 }
 
-TEST_CASE("failures: what a lost decode worker had is prefilled again, tokens so far kept") {
+TEST_CASE("failures: requests of a lost decode worker are prefilled again and keep their tokens") {
   for (const std::int64_t steps : {std::int64_t{1} << 40, std::int64_t{1}}) {
     fake::Requests requests;
     requests.add(0, 100, 50);
@@ -281,7 +281,7 @@ TEST_CASE("failures: what a lost decode worker had is prefilled again, tokens so
   }
 }
 
-TEST_CASE("failures: a cache that arrived in the step under way is lost with its decode worker") {
+TEST_CASE("failures: a cache that arrived during the current step is lost with its decode worker") {
   // Both prompts are done at 2.92 ms. The first cache lands at 3.88 ms, and a token more is out at 4.891 ms; the second
   // lands at 4.84 ms. The client has its first token then: gaps count from there.
   fake::Requests requests;
@@ -302,7 +302,7 @@ TEST_CASE("failures: a cache that arrived in the step under way is lost with its
   CHECK(m.itl_ms.mean() * m.itl_ms.count() == doctest::Approx(after_first.in(kMillisecond)).epsilon(1e-9));
 }
 
-TEST_CASE("failures: a cache under way is lost when both its workers fail") {
+TEST_CASE("failures: a cache in transfer is lost when both its workers fail") {
   // Prefilled at 1.96 ms, and 9.6 ms under way to the first of two decode workers, number 1.
   const auto run = [](const std::string& events) {
     fake::Requests requests;
@@ -322,7 +322,7 @@ TEST_CASE("failures: a cache under way is lost when both its workers fail") {
   CHECK(run("[{at: 5 ms, replica: 0}, {at: 8 ms, replica: 1}]") == doctest::Approx(205 + 1.96 + 9.6));
 }
 
-TEST_CASE("failures: a transfer that was broken off frees nothing when it would have ended") {
+TEST_CASE("failures: a cancelled transfer frees nothing when it would have ended") {
   // Prefilled at 1.96 ms, and 96 ms under way to the first decode worker, until 97.96 ms; that fails at 8 ms. Where it
   // was prefilled nothing else has room until its cache is on the other one.
   const auto run = [](int prefills, const std::string& events, double second_ms) {
@@ -342,7 +342,7 @@ TEST_CASE("failures: a transfer that was broken off frees nothing when it would 
   run(2, "[{at: 5 ms, replica: 0}, {at: 8 ms, replica: 2}]", 8 + 1.96 + 96);  // prefilled again, on number 1
 }
 
-TEST_CASE("failures: who had given up on a cache under way is counted when that is lost") {
+TEST_CASE("failures: a client that gave up on a cache in transfer is counted when that is lost") {
   // 96 ms under way from 1.96 ms on; its client gives up at 50 ms, and the decode worker fails at 60 ms.
   fake::Requests requests;
   requests.add(0, 96, 50);
@@ -358,7 +358,7 @@ TEST_CASE("failures: who had given up on a cache under way is counted when that 
   CHECK(m.requeued == 0);
 }
 
-TEST_CASE("failures: caches that nobody had begun to fetch are lost with their prefill worker") {
+TEST_CASE("failures: caches without a started transfer are lost with their prefill worker") {
   fake::Requests requests;
   requests.add(0, 100, 50).add(0, 100, 50);  // the second waits for the only place to decode
   ServingOptions options = fake::options();
@@ -374,7 +374,7 @@ TEST_CASE("failures: caches that nobody had begun to fetch are lost with their p
   CHECK(seen.requests[1].ttft.base() == doctest::Approx(0.21).epsilon(0.03));
 }
 
-TEST_CASE("failures: the client of a lost cache has had nothing, and gives up on its first token") {
+TEST_CASE("failures: the client of a lost cache has no token, and gives up on the first one") {
   // As above: the second cache is lost at 10 ms, and nothing is prefilled before 210 ms.
   fake::Requests requests;
   requests.add(0, 100, 50).add(0, 100, 50);
@@ -391,7 +391,7 @@ TEST_CASE("failures: the client of a lost cache has had nothing, and gives up on
   CHECK(seen.prefilled == 2 * 100);
 }
 
-TEST_CASE("failures: the gap over two hand-overs counts from the last token that was delivered") {
+TEST_CASE("failures: the gap over two hand-overs counts from the last delivered token") {
   // Nine tokens are out at 10.1 ms, when the only decode worker fails; the tenth comes from the prefill of 109 tokens,
   // and the eleventh when the decode worker serves again, at 210 ms. The prefill worker's server takes 5 ms a token.
   fake::Requests requests;
@@ -412,7 +412,7 @@ TEST_CASE("failures: the gap over two hand-overs counts from the last token that
   CHECK(m.itl_ms.max() == doctest::Approx(210 + 1.01 + 109e-5 - (prefilled + 5)).epsilon(1e-6));
 }
 
-TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and runs equal plain stepping") {
+TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and runs equal single steps") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     Random random(seed);
@@ -470,7 +470,7 @@ TEST_CASE("failures and autoscaling over random scenarios: nothing is lost, and 
   }
 }
 
-TEST_CASE("fleet: what a scenario says, and what it cannot say") {
+TEST_CASE("fleet: valid and invalid settings of a scenario") {
   const FleetSpec spec = parse("{max: 6, policy: queue, weights_bandwidth: 4 GB/s}", "{mtbf: 1000 h, repair: 2 h}");
   CHECK(spec.autoscaling->max == 6);
   CHECK(spec.autoscaling->target == 4);
@@ -507,7 +507,7 @@ TEST_CASE("autoscaling: workers that prefill and workers that decode are scaled 
                                      [](const auto& a, const auto& b) { return a.serving < b.serving; });
   CHECK(most->serving == 5);
   CHECK(most->prefill == 4);
-  // 50 short prompts a second of 200 tokens each: 10 of them decode at once, on four places a worker.
+  // 50 short prompts a second of 200 tokens each: 10 of them decode at once, at most four per worker.
   fake::Requests answers;
   for (int i = 0; i < 1000; ++i) answers.add(i * 0.02, 10, 200);
   const ServingMetrics n = simulate(deployment(), answers, {}, both_roles_scaled());
@@ -547,7 +547,7 @@ TEST_CASE("autoscaling: down to no decode workers, caches wait for a cold start 
   CHECK(seen.requests[0].e2el < Seconds(0.1));
 }
 
-TEST_CASE("autoscaling: workers apart between equal bounds are as those that are not scaled, to the last digit") {
+TEST_CASE("autoscaling: disaggregated workers with min equal to max equal a fixed fleet, to the last digit") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     Random random(seed);
@@ -581,7 +581,7 @@ TEST_CASE("autoscaling: workers apart between equal bounds are as those that are
   }
 }
 
-TEST_CASE("autoscaling: where there is room for all caches, workers apart compute every token once") {
+TEST_CASE("autoscaling: with memory for all caches, disaggregated workers compute every token once") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     Random random(seed);

@@ -20,7 +20,7 @@ SimTime ms(double t) { return SimTime::of(kMillisecond * t); }
 
 }  // namespace
 
-TEST_CASE("front end: requests queue for the intake, then wait the same time each") {
+TEST_CASE("front end: requests are received one by one, then wait a fixed time") {
   FrontEnd front(engine(2, 10, 5, 0));
   // 2 ms + 100 * 10 us = 3 ms each, one after another, + 5 ms
   CHECK(front.receive(ms(0), 100) == ms(8));
@@ -28,12 +28,12 @@ TEST_CASE("front end: requests queue for the intake, then wait the same time eac
   CHECK(front.receive(ms(100), 100) == ms(108));
 }
 
-TEST_CASE("front end: tokens of other text than plain take another time") {
+TEST_CASE("front end: tokens of other text take a different time") {
   FrontEnd front(engine(2, 10, 5, 0), 1, 0.3);
   CHECK(front.receive(ms(0), 100) == ms(7.3));  // 2 ms + 100 * 3 us, + 5 ms
 }
 
-TEST_CASE("front end: servers share requests and tokens, and one request is no faster for it") {
+TEST_CASE("front end: servers share requests and tokens, which makes one request no faster") {
   EngineSpec four = engine(2, 10, 5, 1000);
   four.api_servers = 4;
   FrontEnd front(four, 8);
@@ -84,7 +84,7 @@ TEST_CASE("front end: a run's closed form equals its steps one by one") {
   }
 }
 
-TEST_CASE("front end: what a server that varies holds up grows with its load, up to a limit") {
+TEST_CASE("front end: the queueing delay grows with utilization, up to a limit") {
   const FrontEnd front(engine(0, 0, 0, 100));
   const auto wait_ms = [&](double step_ms) { return front.wait(kMillisecond * step_ms, 50).in(kMillisecond); };
   // 50 tokens are 5 ms of work: half busy it holds up 5 ms, at 80 % four times that.

@@ -42,7 +42,7 @@ TEST_CASE("kv account: blocks that become shared count once") {
   CHECK(kv.look_up(fake::add(requests, 32, 10, {1, 2})).tokens == 16);
 }
 
-TEST_CASE("kv account: a step sets room aside for its decodes, and counts what it moves") {
+TEST_CASE("kv account: a step reserves memory for its decodes, and counts what it copies") {
   const auto d = fake::deployment(64);
   RequestTable requests;
   KvAccount kv(*d, requests);
@@ -56,7 +56,7 @@ TEST_CASE("kv account: a step sets room aside for its decodes, and counts what i
   CHECK(kv.moved() == Bytes(0));
 }
 
-TEST_CASE("kv account: blocks of all layers leave for host memory, and come back with what windows need") {
+TEST_CASE("kv account: blocks of all layers move to host memory, and return with what windows need") {
   // A token takes a byte in layers that keep all, 2 in those that see 32 tokens, 1 in those that see 64.
   const auto d = fake::deployment(1000);
   d->memory.layout.groups = {{Bytes(1), 0}, {Bytes(2), 32}, {Bytes(1), 64}};

@@ -35,7 +35,7 @@ TEST_CASE("kv layout: agrees with the cache layout") {
   }
 }
 
-TEST_CASE("kv layout: contiguous allocation takes the longest sequence's room at once") {
+TEST_CASE("kv layout: contiguous allocation reserves the longest sequence at once") {
   const KvLayout layout(hybrid(), 0, 100);
   CHECK(layout.bytes(1) == 2 * 100 + 40 + 7);
   CHECK(layout.bytes(100) == layout.bytes(1));

@@ -42,7 +42,7 @@ fake::Recorder play(const std::shared_ptr<Deployment>& d, const std::vector<int>
 
 }  // namespace
 
-TEST_CASE("a tier has the least recently used blocks no more") {
+TEST_CASE("a tier evicts the least recently used blocks") {
   TierBlocks blocks({.name = "disk", .capacity = Bytes(48), .bandwidth = BytesPerSecond(1)});
   const std::vector<std::uint64_t> hashes{1, 2, 3, 4};
   for (const std::uint64_t hash : hashes) blocks.keep(hash, 16, 16);
@@ -53,7 +53,7 @@ TEST_CASE("a tier has the least recently used blocks no more") {
   CHECK(blocks.find(2).tokens == 0);  // it has gone for 1
 }
 
-TEST_CASE("nearer tiers are asked first, and each is waited for") {
+TEST_CASE("nearer tiers are read first, and steps wait for each") {
   auto d = with_tier(1000, false);
   d->engine.kv_tiers.push_back({.name = "pool", .capacity = Bytes(1000), .bandwidth = BytesPerSecond(100)});
   KvTiers tiers(*d, {});
@@ -72,7 +72,7 @@ TEST_CASE("nearer tiers are asked first, and each is waited for") {
   CHECK(tiers.look_up(prefix, 32, 96).tokens == 0);
 }
 
-TEST_CASE("a prefix that has left the GPU comes from the tier, and the step waits for it") {
+TEST_CASE("a prefix evicted from the GPU is read from the tier, and the step waits for it") {
   // Three prefixes of 64 in a GPU of 100: the first has gone when it is asked for again.
   const fake::Recorder none = play(with_tier(1e-9, false), {1, 2, 3, 1});
   const fake::Recorder disk = play(with_tier(1000, false), {1, 2, 3, 1});
@@ -83,7 +83,7 @@ TEST_CASE("a prefix that has left the GPU comes from the tier, and the step wait
         doctest::Approx(5 + 64 + 0.064 - 0.64));
 }
 
-TEST_CASE("a shared tier has what another replica computed") {
+TEST_CASE("a shared tier holds what another replica computed") {
   CHECK(play(with_tier(1000, false), {1, 1}, 2).requests.at(1).cached_tokens == 0);  // round robin
   CHECK(play(with_tier(1000, true), {1, 1}, 2).requests.at(1).cached_tokens == 64);
 }
@@ -94,7 +94,7 @@ TEST_CASE("models with windows keep nothing in tiers") {
   CHECK_FALSE(KvTiers(*d, {}).any());
 }
 
-TEST_CASE("a rank that fails has nothing left in its own tier, and still finds what is shared") {
+TEST_CASE("a failed rank loses its own tier, but not the shared one") {
   for (const bool shared : {false, true}) {
     const auto d = with_tier(1000, shared);
     RequestTable requests;

@@ -1,4 +1,4 @@
-// How long prompts and outputs are.
+// Distributions of prompt and output lengths.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ TEST_CASE("length: fixed and uniform") {
   CHECK(most == 1024);
 }
 
-TEST_CASE("length: a lognormal has the mean and the median that were asked for") {
+TEST_CASE("length: a lognormal has the requested mean and median") {
   // Cut so far out that it does not matter: sigma^2 = 2 ln(1155 / 1020) = 0.24860, sigma = 0.4986.
   const LengthSpec conversation = length("{distribution: lognormal, mean: 1155, p50: 1020, max: 100000}");
   const auto& law = std::get<LengthSpec::Lognormal>(conversation.law);
@@ -94,7 +94,7 @@ TEST_CASE("length: limits of a lognormal") {
   CHECK(wide.mean() == doctest::Approx(60000.0).epsilon(1e-6));
 }
 
-TEST_CASE("length: empirical values from a file beside the YAML") {
+TEST_CASE("length: empirical values from a file next to the YAML") {
   const TemporaryFile list("lengths.txt", "10\n20\n\n60\n");
   const LengthSpec plain = length("{distribution: empirical, file: " + list.path() + "}");
   CHECK(plain.mean() == 30.0);  // (10 + 20 + 60) / 3
@@ -110,7 +110,7 @@ TEST_CASE("length: empirical values from a file beside the YAML") {
         bad.path() + ":2: a length must be a whole number of tokens, at least 1, got 'ten'");
 }
 
-TEST_CASE("length: what cannot be is an error at its place") {
+TEST_CASE("length: invalid values are errors at their source location") {
   CHECK(error_of("{distribution: uniform, min: 20, max: 10}") ==
         "l.yaml:1:39: 'max' must be at least 'min', got 10 < 20");
   CHECK(error_of("{distribution: lognormal, mean: 10, p50: 20}") ==
@@ -126,7 +126,7 @@ TEST_CASE("length: what cannot be is an error at its place") {
         std::string::npos);
 }
 
-TEST_CASE("length: a law laid over another leaves its keys behind") {
+TEST_CASE("length: a distribution that overrides another ignores its keys") {
   const ConfigTree named = parse_config_text("{distribution: lognormal, mean: 200, p50: 100, max: 900}", "named.yaml");
   const ConfigTree mine = parse_config_text("{distribution: fixed, value: 64}", "mine.yaml");
   CHECK(parse_length(ConfigReader(overlay(named, mine))).mean() == 64.0);

@@ -1,4 +1,4 @@
-// Requests whose clients give up, and queues that are full.
+// Timeouts of clients, and full queues.
 #include <doctest/doctest.h>
 
 #include "base/config_node.h"
@@ -52,7 +52,7 @@ std::string error_of(const char* workload) {
 
 }  // namespace
 
-TEST_CASE("timeout: a client that waits no longer takes its request out at the end of the step") {
+TEST_CASE("timeout: the request of a client that gives up leaves at the end of the step") {
   // Prefill of 100 tokens: 1 ms + 100 x 10 us = 2 ms. A decode step is 1010 us + 0.01 us a cached token: the k-th ends
   // at 2 + 1.010 k + 0.01e-3 (100 k + k (k - 1) / 2) ms. At 10 ms the eighth is under way: it ends at 10.088 ms.
   WorkloadSpec w = open();
@@ -80,7 +80,7 @@ TEST_CASE("timeout: a request that is answered in time is not touched") {
   CHECK(p.metrics.duration == endless.metrics.duration);
 }
 
-TEST_CASE("timeout: who waits in the queue for its first token leaves it, and the next moves up") {
+TEST_CASE("timeout: a queued request leaves, and the next moves up") {
   // One place. The first runs to 2 ms + 19 decode steps = 21.2 ms; the others wait.
   WorkloadSpec w = open();
   w.patience.first_token = 5 * kMillisecond;
@@ -96,7 +96,7 @@ TEST_CASE("timeout: who waits in the queue for its first token leaves it, and th
   CHECK(decoded(p.seen) == 19 + 4);
 }
 
-TEST_CASE("timeout: tokens that a lagging front end brings too late count as given up") {
+TEST_CASE("timeout: tokens delivered too late by a slow front end count as given up") {
   const auto d = fake::deployment(10000);
   d->engine.host.token_time = Seconds(10e-3);
   WorkloadSpec w = open();
@@ -121,7 +121,7 @@ TEST_CASE("timeout: in a closed loop the user goes on with the next request") {
   CHECK(p.metrics.output_tokens == 30);
 }
 
-TEST_CASE("timeout: a cache on its way from a prefill replica is given back on both sides") {
+TEST_CASE("timeout: a cache in transfer is freed on both sides") {
   const auto d = fake::deployment(10000);
   for (const double limit : {1.0, 2.5, 50.0, 101.9, 103.0}) {  // before, at, during the transfer of 100 ms, and after
     WorkloadSpec w = open();
@@ -138,7 +138,7 @@ TEST_CASE("timeout: a cache on its way from a prefill replica is given back on b
   }
 }
 
-TEST_CASE("max_queue: who finds the queue full is refused") {
+TEST_CASE("max_queue: a request that finds the queue full is refused") {
   ServingOptions options = fake::options();
   options.max_queue = 1;
   const Played p =
@@ -163,7 +163,7 @@ TEST_CASE("timeout: an overloaded server sheds load") {
   CHECK(limited.metrics.completed + limited.metrics.cancelled == 400);
 }
 
-TEST_CASE("workload: timeouts and priorities, and what they cannot be") {
+TEST_CASE("workload: timeouts and priorities, valid and invalid") {
   const auto spec = [](const std::string& more) {
     return "{arrivals: {process: closed_loop, concurrency: 1}, prompt_tokens: 8, output_tokens: 8, requests: 9, " +
            more + "}";
@@ -186,7 +186,7 @@ TEST_CASE("workload: timeouts and priorities, and what they cannot be") {
   }
 }
 
-TEST_CASE("priorities: requests are drawn by their shares, and the lengths stay as they were") {
+TEST_CASE("priorities: requests are drawn by their shares, and lengths do not change") {
   WorkloadSpec w = fake::closed_loop(1);
   w.prompt_tokens = {LengthSpec::Uniform{1, 1000}};
   w.requests = 4000;

@@ -27,14 +27,14 @@ LoadVerdict served(double rate, double capacity, int requests, double first = 0)
 
 }  // namespace
 
-TEST_CASE("load watch: a rate above the capacity is told") {
+TEST_CASE("load watch: a rate above the capacity is detected") {
   const LoadVerdict v = served(120, 100, 5000);
   CHECK(v.saturated);
   CHECK(v.offered.base() == doctest::Approx(120).epsilon(0.03));
   CHECK(served(1.2, 1, 5000).saturated);  // of slow requests, too
 }
 
-TEST_CASE("load watch: a rate below the capacity is not, however near and however long") {
+TEST_CASE("load watch: a rate below the capacity is not, however close and however long") {
   for (const int requests : {100, 1000, 100000}) {
     CHECK_FALSE(served(50, 100, requests).saturated);
     CHECK_FALSE(served(90, 100, requests).saturated);
@@ -42,7 +42,7 @@ TEST_CASE("load watch: a rate below the capacity is not, however near and howeve
   CHECK_FALSE(served(120, 100, 40).saturated);  // too few to tell
 }
 
-TEST_CASE("load watch: requests turned away before they run are a load that is not held") {
+TEST_CASE("load watch: refused requests mean overload") {
   LoadWatch some, few;
   for (int i = 0; i < 3000; ++i) {  // 10 requests/s
     const Seconds at(0.1 * i);
@@ -53,7 +53,7 @@ TEST_CASE("load watch: requests turned away before they run are a load that is n
   CHECK_FALSE(few.verdict(1, 0).saturated);
 }
 
-TEST_CASE("load watch: the last of a load that changes by itself may be behind by its slack") {
+TEST_CASE("load watch: a load that varies by itself may end behind by its slack") {
   LoadWatch watch;
   for (int i = 0; i < 10000; ++i) {  // 400 of the last 500 end only when all have come: 4 of 67 hundred
     const Seconds at(0.1 * i);
@@ -64,7 +64,7 @@ TEST_CASE("load watch: the last of a load that changes by itself may be behind b
   CHECK_FALSE(watch.verdict(1, 0.1).saturated);
 }
 
-TEST_CASE("load watch: a queue that grows is told where late requests overtake early ones") {
+TEST_CASE("load watch: a growing queue is detected even if late requests overtake early ones") {
   // Two come a second, one is served, always the one that came last: half of them wait until all have come.
   constexpr int kRequests = 600;
   LoadWatch watch;

@@ -60,17 +60,17 @@ Seconds ttft_more(int budget, std::vector<std::uint64_t> prefix = {}) {
 
 }  // namespace
 
-TEST_CASE("pictures are encoded once, before the first chunk of their prompt") {
+TEST_CASE("images are encoded once, before the first chunk of their prompt") {
   CHECK(ttft_more(1000).in(kMillisecond) == doctest::Approx(2.0));
   CHECK(ttft_more(16).in(kMillisecond) == doctest::Approx(2.0));
 }
 
-TEST_CASE("pictures whose tokens are found in the prefix cache are not encoded again") {
+TEST_CASE("images whose tokens are in the prefix cache are not encoded again") {
   // 48 of 60 tokens are found; of what is left one picture at most.
   CHECK(ttft_more(1000, {1, 2, 3}).in(kMillisecond) == doctest::Approx(1.0));
 }
 
-TEST_CASE("a model's pictures lengthen its prompts") {
+TEST_CASE("images lengthen prompts") {
   ModelSpec model;
   EncoderSpec& encoder = model.encoders.pictures.emplace();
   encoder.rule = EncoderSpec::Rule::kFixed;

@@ -59,7 +59,7 @@ TEST_CASE("NumPy's lengths: prompts first, then outputs") {
   CHECK(numpy_lengths({.min = 1, .max = 1}, {.min = 1, .max = 1}, 0, 1.0)->empty());
 }
 
-TEST_CASE("NumPy's lengths: a workload asks for them by a key") {
+TEST_CASE("NumPy's lengths: a workload selects them by a key") {
   const WorkloadSpec plain = workload(kUniform);
   CHECK(plain.listed == nullptr);
   CHECK(plain.prompt_text == 1.0);
@@ -96,7 +96,7 @@ TEST_CASE("NumPy's lengths: prompts that reach the server longer than the client
   CHECK(fixed.listed == nullptr);
 }
 
-TEST_CASE("NumPy's lengths: what they cannot be drawn for is refused") {
+TEST_CASE("NumPy's lengths: unsupported distributions are refused") {
   const auto refused = [](const std::string& keys) { return message_of([&] { workload(keys); }); };
   CHECK(refused("prompt_tokens: 100, output_tokens: 10, drawn_as: numpy")
             .find("'drawn_as: numpy' needs prompt and output lengths of 'distribution: uniform'") != std::string::npos);

@@ -131,7 +131,7 @@ TEST_CASE("prefix caching: the next turn of a session finds the output of the la
   CHECK(seen.requests[1].cached_tokens == 64);
 }
 
-TEST_CASE("kv pool: what is shared goes by the blocks that a request came with, not by those it was given since") {
+TEST_CASE("kv pool: sharing depends on the blocks that a request came with, not on later ones") {
   // Blocks of 16 tokens under hashes of 32: a prompt of 48 has one whole block and half of a second.
   const auto d = fake::deployment(1000);
   d->engine.prefix_caching = true;
@@ -156,7 +156,7 @@ TEST_CASE("kv pool: what is shared goes by the blocks that a request came with, 
   CHECK(pool.publish_output(session, 48, 100) == 48);
 }
 
-TEST_CASE("prefix cache: block hit rates of Mooncake's traces with room for everything") {
+TEST_CASE("prefix cache: block hit rates of Mooncake's traces with unlimited memory") {
   const std::pair<const char*, double> traces[] = {{"mooncake_conversation_trace.jsonl", 0.366},
                                                    {"mooncake_synthetic_trace.jsonl", 0.640}};
   for (const auto& [name, rate] : traces) {

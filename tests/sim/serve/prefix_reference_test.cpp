@@ -250,7 +250,7 @@ TEST_CASE("prefix caching: with little memory the least recently used blocks lea
   }
 }
 
-TEST_CASE("host memory: with room for all, little GPU memory finds what an endless one finds") {
+TEST_CASE("host memory: if large enough, a small GPU cache finds what an unlimited one finds") {
   Random random(17);
   std::int64_t copied = 0;
   for (int n = 0; n < scenarios(200); ++n) {
@@ -285,7 +285,7 @@ TEST_CASE("host memory: with room for all, little GPU memory finds what an endle
   CHECK(copied > 10000);
 }
 
-TEST_CASE("tiers: with room for all, little GPU memory finds what an endless one finds, in whole blocks") {
+TEST_CASE("tiers: if large enough, a small GPU cache finds what an unlimited one finds, in whole blocks") {
   Random random(23);
   std::int64_t loaded = 0;
   for (int n = 0; n < scenarios(200); ++n) {

@@ -34,7 +34,7 @@ class EveryFourth final : public Scheduler {
 
 }  // namespace
 
-TEST_CASE("replica: a scheduler says for how many steps its plan stays the same") {
+TEST_CASE("replica: a scheduler returns for how many steps its plan stays the same") {
   for (const std::int64_t steps_per_event : {std::int64_t{1}, std::int64_t{1} << 40}) {
     CAPTURE(steps_per_event);
     fake::Recorder seen;
@@ -63,7 +63,7 @@ TEST_CASE("replica: a scheduler says for how many steps its plan stays the same"
   }
 }
 
-TEST_CASE("replica: a cache comes back past a prompt that waits for those of other ranks") {
+TEST_CASE("replica: a cache is copied back even while a prompt waits for those of other ranks") {
   const auto d = fake::deployment(10000);
   d->engine.scheduler = "no_evict";
   d->engine.max_num_batched_tokens = 100;
@@ -111,7 +111,7 @@ TEST_CASE("replica: a cache comes back past a prompt that waits for those of oth
   CHECK(seen.steps[1].prefill_tokens + seen.steps[2].prefill_tokens == 0);
 }
 
-TEST_CASE("replica: routers see the tokens of the prompts that are here, whether or not they have run") {
+TEST_CASE("replica: routers see the prompt tokens of all requests here, whether or not they have run") {
   const auto d = fake::deployment(4 * 16);  // the second is preempted at its 33rd token
   fake::Recorder seen;
   fake::LinearPricer pricer;
@@ -187,7 +187,7 @@ TEST_CASE("ranks: one decodes while the other prefills, where prompts run alone"
   CHECK(t.seen.steps[1].prefill_tokens == 20);
 }
 
-TEST_CASE("ranks: each has its own pool, places and budget of tokens") {
+TEST_CASE("ranks: each has its own pool, sequence limit and token budget") {
   TwoRanks t("decode_first");
   t.deployment->engine.max_num_seqs = 1;
   for (int i = 0; i < 3; ++i) t.replica().submit(t.add(80, 4), SimTime(0));
@@ -218,7 +218,7 @@ TEST_CASE("ranks: requests go to the rank with the fewest, or in turn") {
   }
 }
 
-TEST_CASE("ranks: caches land side by side, each over its rank's own NIC") {
+TEST_CASE("ranks: caches arrive in parallel, each over its rank's own NIC") {
   TwoRanks t("decode_first");
   std::vector<Slot> slots;
   for (int i = 0; i < 2; ++i) {

@@ -157,7 +157,7 @@ std::pair<Numbers, Numbers> play(const Case& c, const Cores& cores) {
 
 }  // namespace
 
-TEST_CASE("replicas apart: the same numbers in the same order on any number of cores") {
+TEST_CASE("independent replicas: the same numbers in the same order on any number of cores") {
   const char* many = std::getenv("ROOFCAST_SCENARIOS");
   const int count = many == nullptr ? 40 : std::atoi(many);
   int together = 0;
@@ -179,7 +179,7 @@ TEST_CASE("replicas apart: the same numbers in the same order on any number of c
   CHECK(together > count / 4);  // most say something
 }
 
-TEST_CASE("replicas apart: who meets is simulated in one queue of events") {
+TEST_CASE("independent replicas: dependent ones are simulated with one event queue") {
   Case c = draw(1);
   c.options.cores = threads(2);
   c.options.replicas = 4;

@@ -19,7 +19,7 @@ struct Queued {
 
 }  // namespace
 
-TEST_CASE("request queue: counts tokens of prompts that wait, and of all that are here") {
+TEST_CASE("request queue: counts tokens of waiting prompts, and of all requests") {
   Queued q;
   CHECK(q.queue.size() == 3);
   CHECK(q.queue.waiting_tokens() == 10 + 20);
@@ -56,7 +56,7 @@ TEST_CASE("request queue: a hundred thousand clients that give up cost no search
   }
 }
 
-TEST_CASE("request queue: a slot that is used again is another request") {
+TEST_CASE("request queue: a reused slot is another request") {
   Queued q;
   q.queue.remove(1);
   q.requests.remove(1);

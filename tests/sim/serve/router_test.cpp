@@ -28,7 +28,7 @@ View view(std::vector<int> load, std::vector<std::int64_t> cached) {
 
 }  // namespace
 
-TEST_CASE("routers: what each picks") {
+TEST_CASE("routers: the choice of each") {
   const Request request;
   const View v = view({5, 2, 2}, {9, 0, 4});
   const auto round = make_router("round_robin");
@@ -41,7 +41,7 @@ TEST_CASE("routers: what each picks") {
   CHECK(make_router("prefix_aware")->pick(request, view({500, 2, 2}, {9, 0, 4})) == 1);  // too far ahead of the idlest
 }
 
-TEST_CASE("routers: kv_aware weighs what a replica has against what it keeps of the prompt") {
+TEST_CASE("routers: kv_aware weighs a replica's load against its cached part of the prompt") {
   Request request;
   request.prefix_block_tokens = 16;
   View v = view({1, 9, 1}, {0, 0, 40});
@@ -51,7 +51,7 @@ TEST_CASE("routers: kv_aware weighs what a replica has against what it keeps of 
   CHECK(make_router("kv_aware")->pick(request, v) == 1);
 }
 
-TEST_CASE("routers: a session stays where it is when a replica is added, but for its share") {
+TEST_CASE("routers: adding a replica moves only its share of the sessions") {
   const auto router = make_router("consistent_hash");
   const View four = view({0, 0, 0, 0}, {0, 0, 0, 0}), five = view({0, 0, 0, 0, 0}, {0, 0, 0, 0, 0});
   int moved = 0;
@@ -66,6 +66,4 @@ TEST_CASE("routers: a session stays where it is when a replica is added, but for
   CHECK(moved < 250);
 }
 
-TEST_CASE("routers: an unknown name is the user's mistake") {
-  CHECK_THROWS_AS(make_router("round_robbin"), ConfigError);
-}
+TEST_CASE("routers: an unknown name is a ConfigError") { CHECK_THROWS_AS(make_router("round_robbin"), ConfigError); }

@@ -43,7 +43,7 @@ double prefilled(const Played& p) {
 
 }  // namespace
 
-TEST_CASE("sequences of one prompt share its blocks, and the client has their tokens") {
+TEST_CASE("sequences of one prompt share its blocks, and the client receives their tokens") {
   // 100 tokens: 96 in six blocks of 16, which three more sequences find; each computes the last 4 again.
   const Played p = play(asking(100, {10, 20, 30, 40}), 4, true);
   CHECK(prefilled(p) == 100 + 3 * 4);

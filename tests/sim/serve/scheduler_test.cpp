@@ -69,7 +69,7 @@ TEST_CASE("prefill_first: admission reserves a share of the output") {
   }
 }
 
-TEST_CASE("mixed_chunk: chunks run beside decodes, with a share of the output reserved") {
+TEST_CASE("mixed_chunk: chunks run together with decodes, with a share of the output reserved") {
   fake::Requests source;
   source.add(0, 60, 4).add(0, 60, 4);
   CHECK(play(engine("mixed_chunk", 100), source) == "0+100x1 1+20x1 2+0x2 1+0x1");  // as decode_first
@@ -83,7 +83,7 @@ TEST_CASE("mixed_chunk: chunks run beside decodes, with a share of the output re
   }
 }
 
-TEST_CASE("no_evict: admits only what can run to its end, in steps that mix") {
+TEST_CASE("no_evict: admits only requests that can run to completion, in mixed steps") {
   // 5 blocks each; 10 are there.
   const auto d = engine("no_evict", 1000, 10 * 16);
   fake::Requests source;

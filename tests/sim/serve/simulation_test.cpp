@@ -10,7 +10,7 @@
 
 using namespace roofcast;
 
-TEST_CASE("simulation: a request alone takes its prefill, then a decode step a token") {
+TEST_CASE("simulation: a request alone takes its prefill, then one decode step per token") {
   const auto d = fake::deployment(10000);
   d->engine.host.request_time = Seconds(2e-3);
   d->engine.host.request_latency = Seconds(3e-3);

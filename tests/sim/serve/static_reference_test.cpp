@@ -126,7 +126,7 @@ TEST_CASE("static: a front end that hands requests over one by one breaks no bat
   CHECK(seen.requests[0].ttft.in(kMillisecond) == doctest::Approx(20 + 1 + 200 * 0.01));
 }
 
-TEST_CASE("cache waste: blocks waste their last part, places of one piece what no token fills") {
+TEST_CASE("cache waste: blocks waste their last part, contiguous caches the unused rest") {
   // One at a time, equal steps. Step by step a request holds p, p + 1, ... p + o - 1 tokens in so many blocks.
   Random random(3);
   for (int n = 0; n < 100; ++n) {

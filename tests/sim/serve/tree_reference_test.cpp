@@ -121,7 +121,7 @@ TEST_CASE("trees of drafts: random ones equal the nodes of all paths, and those 
   }
 }
 
-TEST_CASE("lookahead: guesses side by side are kept as often as one of them is right") {
+TEST_CASE("lookahead: parallel guesses are accepted if one of them is right") {
   Random random(5);
   const int n = scenarios(100);
   constexpr int kRounds = 4000;

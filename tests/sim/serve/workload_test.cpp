@@ -381,7 +381,7 @@ TEST_CASE("workload: sessions whose turns follow a law") {
   for (std::size_t i = 1; i <= 5; ++i) CHECK(seen[i] / sessions == doctest::Approx(0.2).epsilon(0.05));
   CHECK(
       error_of("requests: 6, turns: {distribution: fixed, value: 1}, arrivals: {process: closed_loop, concurrency: 1}")
-          .find("a law of turns must lie between 2") != std::string::npos);
+          .find("a distribution of turns must lie between 2") != std::string::npos);
 }
 
 TEST_CASE("workload: pauses that follow a law, in times") {

@@ -126,15 +126,15 @@ TEST_CASE("SGLang sets the states of recurrent layers apart from the KV blocks")
   CHECK(apart.states / together.cache == doctest::Approx(0.9 / 1.9));
   CHECK((apart.states + apart.cache) / together.cache == doctest::Approx(1.0));
   CHECK(apart.pooled().state_per_sequence == Bytes(0));
-  // Two of three places are those of cached prefixes.
-  CHECK(apart.places == std::floor(apart.states / apart.layout.state_per_sequence / 3));
+  // Two of three max_sequences are those of cached prefixes.
+  CHECK(apart.max_sequences == std::floor(apart.states / apart.layout.state_per_sequence / 3));
   d.memory = apart;
-  CHECK(d.seats() == std::min<int>(d.engine.max_num_seqs, static_cast<int>(apart.places)));
-  CHECK(apart.max_batch(1, 1) == apart.places);
+  CHECK(d.max_sequences() == std::min<int>(d.engine.max_num_seqs, static_cast<int>(apart.max_sequences)));
+  CHECK(apart.max_batch(1, 1) == apart.max_sequences);
   d.engine.prefix_caching = false;  // a state for each sequence that may run, and no more
   d.engine.max_num_seqs = 64;
   const MemoryPlan plain = plan_memory(d);
-  CHECK(plain.places == 64);
+  CHECK(plain.max_sequences == 64);
   CHECK(plain.states / plain.layout.state_per_sequence == doctest::Approx(64.0));
 }
 

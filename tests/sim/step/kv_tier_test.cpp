@@ -36,7 +36,7 @@ TEST_CASE("kv tiers: nearest first, of one replica and without latency unless it
 
 TEST_CASE("kv tiers: what cannot be is refused at its place") {
   CHECK(refused("[{name: a, capacity: 0 B, bandwidth: 1 GB/s}]") ==
-        "e.yaml:1:32: 'capacity': must be more than 0 and at most 1e6 TB a GPU");
+        "e.yaml:1:32: 'capacity': must be more than 0 and at most 1e6 TB per GPU");
   CHECK(refused("[{name: a, capacity: 2000000 TB, bandwidth: 1 GB/s}]").find("at most 1e6 TB") != std::string::npos);
   CHECK(refused("[{name: a, capacity: 1 TB}]").find("missing key 'bandwidth'") != std::string::npos);
   CHECK(refused("[{name: a, capacity: 1 TB, bandwidth: 1 GB/s}, {name: a, capacity: 1 TB, bandwidth: 1 GB/s}]")

@@ -478,7 +478,7 @@ TEST_CASE("a machine that launches slowly prepares eager prefill slowly, replaye
   CHECK(host(1e-6, 0, 0.5) == doctest::Approx(0.01));
 }
 
-TEST_CASE("the fullest attention-DP rank sets a step's prefill") {
+TEST_CASE("the most loaded attention-DP rank sets a step's prefill") {
   auto d = deploy("deepseek-v3", "b200-sxm");
   d->sharding.attention_dp = d->sharding.ep = 4;
   StepModel model(d);

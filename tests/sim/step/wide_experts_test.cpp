@@ -54,7 +54,7 @@ TEST_CASE("wide experts: with all memory in use a GPU of a rack gives more from 
       const int each = static_cast<int>(d->memory.max_batch(kContext, 64));
       REQUIRE(each > 0);
       const double rate = each / step(d, each).base();
-      CAPTURE(fmt::format("{}: {} ranks, {} sequences each, {:.0f} tokens/s a GPU", gpu, ranks, each, rate));
+      CAPTURE(fmt::format("{}: {} ranks, {} sequences each, {:.0f} tokens/s per GPU", gpu, ranks, each, rate));
       CHECK(rate >= before);
       before = rate;
     }

@@ -63,7 +63,7 @@ TEST_CASE("plausibility: a latency below the time of all prompts in flight") {
   CHECK(doubt(prompts("32", "200", "20")).ends_with("s that 32 prompts take by the datasheet"));
 }
 
-TEST_CASE("plausibility: workers apart prefill beside decode") {
+TEST_CASE("plausibility: disaggregated workers prefill while others decode") {
   const auto apart = [](const Cells& changes) {
     return rows::read(
                rows::apart(rows::with({{"isl", "8192"}, {"concurrency", "32"}, {"decode_batch_size", "32"}}, changes)))

@@ -33,7 +33,7 @@ TEST_CASE("an entry is launched as its submitter's files say, with the limits of
   CHECK(s.deployment->sharding.attention_dp == 8);
   CHECK(s.deployment->engine.max_num_seqs == 512);
   CHECK(s.deployment->engine.max_num_batched_tokens == 4608);
-  CHECK(s.deployment->seats() == 4096);
+  CHECK(s.deployment->max_sequences() == 4096);
   CHECK(s.deployment->engine.scheduler == "decode_first");
   CHECK(s.serving.replicas == 1);
   CHECK(read(entry("Offline", kRack, "10")).serving.replicas == 9);  // 72 GPUs / 8 ranks

@@ -103,7 +103,7 @@ std::optional<Priced> best_of_all(const std::vector<GpuPool>& pools,
 }  // namespace
 
 TEST_CASE("assignment: two services share an instance that each would rent whole") {
-  // Instances of 8 at 2 USD/h a GPU. Alone: 3 x tp 1 pays 8, 1 x tp 4 pays 8, so 32 USD/h; 7 of 8 GPUs together: 16.
+  // Instances of 8 at 2 USD/h per GPU. Alone: 3 x tp 1 pays 8, 1 x tp 4 pays 8, so 32 USD/h; 7 of 8 GPUs together: 16.
   const std::vector<GpuPool> pools{{"h100-sxm", 2, 8}};
   const std::vector<std::vector<FleetOption>> services{{{.parts = {{0, 1, 3}}}}, {{.parts = {{0, 4, 1}}}}};
   const auto found = cheapest_assignment(pools, services, {.max_gpus = 8}).best;

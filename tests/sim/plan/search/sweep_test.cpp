@@ -38,7 +38,7 @@ double number(const MetricsList& metrics, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("sweep: a grid is crossed, a zip goes side by side") {
+TEST_CASE("sweep: a grid is crossed, a zip runs in parallel") {
   // 3 batches x 2 layouts x 2 zipped pairs = 12 points; the last axis runs fastest
   const SweepSpec sweep = sweep_of(R"(
 scenario: {model: llama-2-7b, gpu: h100-sxm}
