@@ -23,21 +23,29 @@ class Connection {
 
   int fd() const { return fd_; }
   Stage stage() const { return stage_; }
+  Clock::time_point began() const { return began_; }
   Clock::time_point deadline() const { return deadline_; }
   const std::string& received() const { return received_; }
   bool hung_up() const { return hung_up_; }  ///< the client sends no more
+  bool late() const { return late_; }        ///< the answer took too long
 
   /// Takes what has come. True when there is more of the request, or no more will come.
   bool read();
   /// `while_connected`: the answer is given up when the client hangs up.
-  void answering(bool while_connected) {
+  void answering(bool while_connected, Clock::time_point until) {
     stage_ = Stage::kAnswering;
     while_connected_ = while_connected;
+    deadline_ = until;
   }
   bool is_watched() const { return stage_ == Stage::kAnswering && while_connected_; }
   void give_up() {
     while_connected_ = false;
+    deadline_ = Clock::time_point::max();
     watch_.stop = true;
+  }
+  void give_up_late() {
+    late_ = true;
+    give_up();
   }
   Watch& watch() { return watch_; }  ///< lets the server stop this answer
   void answer(std::string bytes, Clock::time_point now);
@@ -47,10 +55,10 @@ class Connection {
  private:
   int fd_;
   Stage stage_ = Stage::kReading;
-  Clock::time_point deadline_;
+  Clock::time_point began_, deadline_;
   std::string received_, answer_;
   std::size_t sent_ = 0, thrown_away_ = 0;
-  bool hung_up_ = false, while_connected_ = false;
+  bool hung_up_ = false, while_connected_ = false, late_ = false;
   Watch watch_;
 };
 
