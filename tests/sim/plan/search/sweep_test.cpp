@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include "base/read_file.h"
 #include "sim/plan/search/condition.h"
@@ -243,6 +244,26 @@ TEST_CASE("sweep store: a bit that flips is told, and never changes a result") {
       for (const std::string& value : p.values) out += value + " ";
       out += p.hash + p.result;
     });
+TEST_CASE("sweep store: a stranger's views and triggers never run") {
+  const TemporaryFolder folder;
+  const auto attacked = [&](const char* name, const char* sql) {
+    const std::string path = folder.path() + "/" + name;
+    { const SweepStore made(path); }
+    sqlite3* db = nullptr;
+    REQUIRE(sqlite3_open(path.c_str(), &db) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(db);
+    CHECK_THROWS_AS(SweepStore{path}, ConfigError);
+    CHECK_THROWS_AS((void)read_store(path, [](StoredPoint&&) {}), ConfigError);
+  };
+  attacked(
+      "view",
+      "ALTER TABLE about RENAME TO old; CREATE VIEW about AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 "
+      "FROM c) SELECT 'roofcast_version' AS key, '9' AS value, '' AS checksum FROM c WHERE x<0");
+  attacked("trigger", "CREATE TRIGGER t BEFORE INSERT ON points BEGIN DELETE FROM grid; END");
+  attacked("computed", "CREATE TABLE more(x, y AS (printf('%1000000d', x)))");
+}
+
     for (const std::string& key : what.keys) out += key;
     return out + what.run + what.shard;
   };
