@@ -85,6 +85,20 @@ TEST_CASE("sweep: a range that goes down, and one of a billion values, are refus
   CHECK(refusal("{from: 1, to: 10, times: 1.000000001}") == many);
 }
 
+TEST_CASE("sweep: more keys or conditions than can be written point by point are refused") {
+  const auto refusal = [](const std::string& rest) {
+    return message_of([&] { (void)sweep_of(("scenario: {gpu: x}\n" + rest).c_str()); });
+  };
+  const auto repeated = [](const char* text, int times) {
+    std::string out;
+    for (int i = 0; i < times; ++i) out += fmt::format(fmt::runtime(text), i);
+    return out;
+  };
+  CHECK(refusal("grid: {" + repeated("k{}: [1], ", 1001) + "}") == "sweep.yaml:2:7: varies 1001 keys; at most 1000");
+  CHECK(refusal("grid: {batch: [1]}\nwhere: [" + repeated("batch > {}, ", 1001) + "]")
+            .ends_with("more than 1000 conditions"));
+}
+
 TEST_CASE("sweep: what cannot be a grid is refused") {
   CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}"), ConfigError);
   CHECK_THROWS_AS(sweep_of("scenario: {gpu: x}\ngrid: {batch: []}"), ConfigError);
@@ -230,20 +244,6 @@ TEST_CASE("sweep store: a damaged file, another program's, and one in use are re
   CHECK_THROWS_AS(SweepStore{folder.path() + "/no/such/folder.sqlite"}, ConfigError);
 }
 
-TEST_CASE("sweep store: a bit that flips is told, and never changes a result") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path() + "/s.sqlite";
-  const SweepSpec sweep = sweep_of(kGrid);
-  {
-    SweepStore store(path);
-    (void)run_sweep(sweep, Fidelity::kIdeal, store, kGo);
-  }
-  const auto told = [&](const std::string& file) {
-    std::string out;
-    const StoredSweep what = read_store(file, [&](StoredPoint&& p) {
-      for (const std::string& value : p.values) out += value + " ";
-      out += p.hash + p.result;
-    });
 TEST_CASE("sweep store: a stranger's views and triggers never run") {
   const TemporaryFolder folder;
   const auto attacked = [&](const char* name, const char* sql) {
@@ -264,6 +264,20 @@ TEST_CASE("sweep store: a stranger's views and triggers never run") {
   attacked("computed", "CREATE TABLE more(x, y AS (printf('%1000000d', x)))");
 }
 
+TEST_CASE("sweep store: a bit that flips is told, and never changes a result") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/s.sqlite";
+  const SweepSpec sweep = sweep_of(kGrid);
+  {
+    SweepStore store(path);
+    (void)run_sweep(sweep, Fidelity::kIdeal, store, kGo);
+  }
+  const auto told = [&](const std::string& file) {
+    std::string out;
+    const StoredSweep what = read_store(file, [&](StoredPoint&& p) {
+      for (const std::string& value : p.values) out += value + " ";
+      out += p.hash + p.result;
+    });
     for (const std::string& key : what.keys) out += key;
     return out + what.run + what.shard;
   };
