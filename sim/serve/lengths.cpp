@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "base/csv.h"
+#include "base/lines.h"
 #include "base/overloaded.h"
 #include "base/read_file.h"
 #include "base/text.h"
@@ -23,7 +24,7 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kLargestLengthFile = 1u << 30;
+constexpr std::size_t kLargestLengthFile = 1u << 28;
 
 /// P(X > x) of a standard normal.
 double normal_tail(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
@@ -95,7 +96,8 @@ int held_length(double tokens, int min, int max) {
 /// grows with sigma from p50 up to a maximum where the cut at max takes over; beyond it there is no answer.
 LengthSpec::Lognormal from_median(ConfigReader& in, double mean, int min, int max) {
   const double p50 = in.number("p50", Range{static_cast<double>(min), static_cast<double>(max)});
-  if (mean < p50) in.fail("mean", fmt::format("'mean' of a lognormal must be at least its 'p50', got {} < {}", mean, p50));
+  if (mean < p50)
+    in.fail("mean", fmt::format("'mean' of a lognormal must be at least its 'p50', got {} < {}", mean, p50));
   const double mu = std::log(p50);
   const auto mean_at = [&](double sigma) { return held_mean(mu, sigma, min, max); };
   double top = 0.0;
@@ -155,12 +157,10 @@ LengthSpec::Empirical read_lengths(const std::string& path, const std::string& c
     }
   } else {
     const std::string text = read_file(path, kLargestLengthFile);
-    int line = 0;
-    for (const std::string& row : split(text, '\n')) {
-      ++line;
+    each_line(text, [&](std::string_view row, int line) {
       const std::string_view value = trim(row);
       if (!value.empty()) law.values.push_back(length_of(value, Mark{path, line}, limits));
-    }
+    });
   }
   if (law.values.empty()) throw ConfigError(Mark{path}, "holds no lengths");
   return law;
