@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -185,6 +186,15 @@ int listening_socket(const ServerOptions& options) {
   return fd;
 }
 
+/// Answers read files: some of the descriptors that the system allows are for these.
+std::size_t connections_allowed() {
+  constexpr rlim_t kForFiles = 64, kLeast = 8;
+  rlimit allowed{};
+  if (::getrlimit(RLIMIT_NOFILE, &allowed) != 0 || allowed.rlim_cur >= kMostConnections + kForFiles)
+    return kMostConnections;
+  return static_cast<std::size_t>(std::max(allowed.rlim_cur, kForFiles + kLeast) - kForFiles);
+}
+
 int port_of(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -204,6 +214,7 @@ struct ExploreServer::State {
   std::atomic<bool> stopping = false;
 
   std::vector<std::unique_ptr<Connection>> connections;
+  const std::size_t most_connections = connections_allowed();
   JobQueue jobs{kLongWorkers, kMostLongWaiting};
   struct Made {
     Connection* connection;
@@ -250,7 +261,7 @@ struct ExploreServer::State {
 
   void welcome(Clock::time_point now) {
     while (true) {
-      if (connections.size() >= kMostConnections && !make_room(now)) {
+      if (connections.size() >= most_connections && !make_room(now)) {
         deaf_until = now + kDeaf;
         return;
       }

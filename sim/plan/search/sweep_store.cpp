@@ -169,6 +169,7 @@ struct SweepStore::Handle {
 
 SweepStore::SweepStore(const std::string& path) : handle_(std::make_unique<Handle>()), path_(path) {
   handle_->path = path;
+  if (path.empty()) throw ConfigError("--store: names no file; ':memory:' keeps nothing");  // SQLite would not, either
   const int status = sqlite3_open_v2(path.c_str(), &handle_->db,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (status != SQLITE_OK) handle_->fail(status & 0xff);

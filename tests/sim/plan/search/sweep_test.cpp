@@ -241,6 +241,7 @@ TEST_CASE("sweep store: a damaged file, another program's, and one in use are re
   const std::string used = folder.path() + "/used.sqlite";
   const SweepStore first(used);
   CHECK_THROWS_AS(SweepStore{used}, ConfigError);
+  CHECK_THROWS_AS(SweepStore{""}, ConfigError);
   CHECK_THROWS_AS(SweepStore{folder.path() + "/no/such/folder.sqlite"}, ConfigError);
 }
 
