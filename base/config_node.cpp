@@ -80,8 +80,10 @@ ConfigTree overlay(const ConfigTree& base, const ConfigTree& changes) {
   result->mark = changes->mark;  // errors should point to the user's own file
   for (const ConfigNode::Entry& change : changes->entries) {
     const auto same = [&](const ConfigNode::Entry& entry) { return entry.key == change.key; };
-    const auto found = std::find_if(result->entries.begin(), result->entries.end(), same);
-    if (found == result->entries.end()) {
+    // Among those of the base: the keys of one map differ from each other.
+    const auto end = result->entries.begin() + static_cast<std::ptrdiff_t>(base->entries.size());
+    const auto found = std::find_if(result->entries.begin(), end, same);
+    if (found == end) {
       result->entries.push_back(change);
     } else {
       found->key_mark = change.key_mark;

@@ -193,7 +193,7 @@ int compare_versions(std::string_view left, std::string_view right) {
 
 bool is_date(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  for (const std::size_t i : {0, 1, 2, 3, 5, 6, 8, 9}) {
+  for (const std::size_t i : {0u, 1u, 2u, 3u, 5u, 6u, 8u, 9u}) {
     if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) return false;
   }
   const auto number = [&](std::size_t begin, std::size_t digits) {

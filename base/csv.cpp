@@ -13,7 +13,8 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kLimitBytes = 1'000'000'000;
-constexpr std::size_t kLimitFields = 100'000'000;
+constexpr std::size_t kLimitFields = 20'000'000;
+constexpr std::size_t kLimitColumns = 2000;  // each name is compared with all before
 
 /// Reads the text field by field. Doubled quotes are undone in place, because a field can only shrink.
 class Scanner {
@@ -99,11 +100,13 @@ CsvTable CsvTable::parse(std::string text, const std::string& path) {
   while (!in.done()) {
     if (in.skip_blank_line()) continue;
     const int line = in.line();
-    const std::size_t before = table.fields_.size();
-    for (bool last = false; !last;) table.fields_.push_back(in.field(last));
+    std::size_t got = 0;
+    for (bool last = false; !last; ++got) {
+      const std::string_view field = in.field(last);
+      if (got < width) table.fields_.push_back(field);
+    }
     if (table.fields_.size() > kLimitFields)
       throw ConfigError(Mark{path, line}, fmt::format("more than {} fields in one table", kLimitFields));
-    const std::size_t got = table.fields_.size() - before;
     if (got != width) {
       throw ConfigError(Mark{path, line},
                         fmt::format("the row has {} field{}, the header {}", got, got == 1 ? "" : "s", width));
@@ -146,6 +149,8 @@ void CsvTable::read_header(int line, NextField next) {
                         fmt::format("duplicate column '{}'", name));
     }
     columns_.push_back(std::move(name));
+    if (columns_.size() > kLimitColumns)
+      throw ConfigError(Mark{path_, line}, fmt::format("more than {} columns", kLimitColumns));
   }
 }
 

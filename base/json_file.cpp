@@ -1,6 +1,7 @@
 #include "base/json_file.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -13,7 +14,9 @@ namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 30;
 constexpr std::size_t kMostValues = 40'000'000;
-constexpr int kMostDepth = 200;  // functions on documents are recursive
+constexpr std::size_t kContainer = 4;    // an object, a list or a text takes as much memory as so many numbers
+constexpr std::size_t kMostKeys = 2000;  // of one object: each new key is compared with all before
+constexpr std::size_t kMostDepth = 200;  // what walks a document does so by recursion
 
 Mark mark_at(const std::string& path, const std::string& text, std::size_t byte) {
   const std::string_view before = std::string_view(text).substr(0, std::min(byte, text.size()));
@@ -29,11 +32,12 @@ bool python_number(const std::string& text, std::size_t byte) {
   return here.find("Na") != std::string_view::npos || here.find("In") != std::string_view::npos;
 }
 
-/// Rejects documents that would need too much memory or stack, before any part is built. The parser's callback is not
-/// used for this: its time grows with the square of a list's length.
-void check_size(const std::string& path, std::string_view text) {
-  std::size_t values = 0;
-  int depth = 0;
+}  // namespace
+
+/// Not by the parser's callback, with which the time grows with the square of a list's length.
+std::size_t check_json_size(const std::string& path, std::string_view text) {
+  std::array<std::size_t, kMostDepth + 1> keys{};  // of the open object of each depth
+  std::size_t values = 0, depth = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -43,20 +47,25 @@ void check_size(const std::string& path, std::string_view text) {
       continue;
     }
     quoted = c == '"';
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (c == '[' || c == '{' || c == ']' || c == '}' || c == ',' || c == ':') ++values;
-    if (depth > kMostDepth) throw ConfigError(Mark{path}, fmt::format("nested deeper than {} levels", kMostDepth));
+    if (c == ',') ++values;
+    if (c == '[' || c == '{' || quoted) values += kContainer;
+    if (c == '[' || c == '{') {
+      if (++depth > kMostDepth) throw ConfigError(Mark{path}, fmt::format("nested deeper than {} levels", kMostDepth));
+      keys[depth] = 0;
+    }
+    if ((c == ']' || c == '}') && depth > 0) --depth;
+    if (c == ':' && ++keys[depth] > kMostKeys && depth > 1)
+      throw ConfigError(Mark{path}, fmt::format("more than {} keys in one object", kMostKeys));
     if (values > kMostValues)
       throw ConfigError(Mark{path}, fmt::format("more than {} values in one document", kMostValues));
   }
+  return keys[1];
 }
-
-}  // namespace
 
 nlohmann::ordered_json parse_json(const std::string& path, const std::string& text, const std::string& expected) {
   try {
-    check_size(path, text);
+    if (check_json_size(path, text) > kMostKeys)
+      throw ConfigError(Mark{path}, fmt::format("more than {} keys in one object", kMostKeys));
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
     const Mark mark = mark_at(path, text, e.byte);

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -9,5 +11,9 @@ namespace roofcast {
 /// that `expected` was expected.
 nlohmann::ordered_json read_json(const std::string& path, const std::string& expected);
 nlohmann::ordered_json parse_json(const std::string& path, const std::string& text, const std::string& expected);
+
+/// Refuses what would take too much memory, stack or time, before anything is built of it. Returns the keys of the
+/// outermost object. For texts that another parser than those above reads.
+std::size_t check_json_size(const std::string& path, std::string_view text);
 
 }  // namespace roofcast

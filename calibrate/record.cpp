@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error_summary.h"
+#include "base/json_file.h"
 #include "base/read_file.h"
 #include "base/text.h"
 #include "hw/dtype.h"
@@ -17,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kLimitBytes = 1'000'000'000;
 constexpr std::array<std::pair<Stop, std::string_view>, 7> kStops{{{Stop::kConverged, "converged"},
                                                                    {Stop::kTime, "time"},
                                                                    {Stop::kSamples, "samples"},
@@ -323,6 +323,7 @@ bool looks_like_records(std::string_view text) { return trim(text.substr(0, 4096
 RecordFile parse_records(std::string_view text, const std::string& path) {
   RecordFile file;
   file.path = path;
+  check_json_size(path, text);  // of all lines together
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
@@ -341,6 +342,6 @@ RecordFile parse_records(std::string_view text, const std::string& path) {
   return file;
 }
 
-RecordFile read_records(const std::string& path) { return parse_records(read_file(path, kLimitBytes), path); }
+RecordFile read_records(const std::string& path) { return parse_records(read_file(path, kMostRecordBytes), path); }
 
 }  // namespace roofcast::calibrate

@@ -102,6 +102,7 @@ struct RecordFile {
 };
 /// Throws ConfigError `path:line: message` for a line that is not a measurement: not JSON, a sample that is not a
 /// positive number, an unknown dtype.
+inline constexpr std::size_t kMostRecordBytes = std::size_t{1} << 28;  ///< of a file of records or its table
 RecordFile parse_records(std::string_view text, const std::string& path);
 RecordFile read_records(const std::string& path);
 /// Whether the bytes begin like JSON Lines.

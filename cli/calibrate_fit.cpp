@@ -163,7 +163,7 @@ std::string source_of(const calibrate::RecordFile& file, const Options& options)
 /// A CSV is one table; the lines of `calibrate measure` become one table per operator.
 void read_inputs(const std::string& path, const Options& options, const GpuSpec& gpu, Inputs& inputs) {
   const calibrate::KernelOperator* wanted = wanted_operator(options);
-  const std::string text = read_file(path, 2'000'000'000);
+  const std::string text = read_file(path, calibrate::kMostRecordBytes);
   if (!calibrate::looks_like_records(text)) {
     CsvTable table = CsvTable::parse(text, path);
     require_times(table);
@@ -312,7 +312,7 @@ std::string shares_of(const calibrate::FitResult<MachineShares>& fit) {
 ConfigTree gpu_of(const Options& options) {
   if (options.has("gpu")) return load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
   const std::string path = options.value<std::vector<std::string>>("measurements").front();
-  const std::string text = read_file(path, 2'000'000'000);
+  const std::string text = read_file(path, calibrate::kMostRecordBytes);
   if (!calibrate::looks_like_records(text)) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   const calibrate::Device device = calibrate::device_of(calibrate::parse_records(text, path));
   const ConfigTree found = calibrate::gpu_of_device(device);

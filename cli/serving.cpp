@@ -48,7 +48,9 @@ struct EndsWaitOnFailure {
 void serve_until_interrupted(const explore::ServerOptions& options, const char* what,
                              const std::function<void()>& begins) {
   const EndSignals signals;
-  explore::ExploreServer server(options);
+  explore::ServerOptions logged = options;
+  logged.log = [what](const std::string& line) { std::fputs(fmt::format("{}: {}\n", what, line).c_str(), stderr); };
+  explore::ExploreServer server(logged);
   if (begins) begins();
   fmt::print("{}\n", server.url());
   std::fflush(stdout);

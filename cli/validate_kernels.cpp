@@ -75,7 +75,7 @@ void name_faults(const std::vector<ConfigError>& faults) {
 
 /// A CSV is one table; the lines of `calibrate measure` become one table per operator.
 std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, const calibrate::KernelOperator*& op) {
-  const std::string text = read_file(path, 2'000'000'000);
+  const std::string text = read_file(path, calibrate::kMostRecordBytes);
   if (!calibrate::looks_like_records(text)) return {CsvTable::parse(text, path)};
   const calibrate::RecordFile file = calibrate::parse_records(text, path);
   calibrate::require_device(file, gpu);

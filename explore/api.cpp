@@ -64,6 +64,7 @@ constexpr std::array kEndpoints{
 struct DocumentEndpoint {
   std::string_view path, help;
   std::string (*make)(std::string_view body);
+  bool takes_long = false;
 };
 constexpr std::array kDocuments{
     DocumentEndpoint{
@@ -71,10 +72,13 @@ constexpr std::array kDocuments{
         "what `roofcast estimate` prints for a document and {batch, prompt_tokens, output_tokens, context}",
         estimate_document},
     DocumentEndpoint{"plan", "what `roofcast plan` prints for a document {document, trace, config, fidelity}",
-                     plan_document},
-    DocumentEndpoint{"simulate", "what `roofcast simulate` prints for a document", simulate_document},
-    DocumentEndpoint{"compare", "what `roofcast compare` prints for a document and a run {bench}", compare_document},
+                     plan_document, true},
+    DocumentEndpoint{"simulate", "what `roofcast simulate` prints for a document", simulate_document, true},
+    DocumentEndpoint{"compare", "what `roofcast compare` prints for a document and a run {bench}", compare_document,
+                     true},
 };
+
+constexpr std::string_view kRoot = "/api/v1/";
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
@@ -91,7 +95,7 @@ const std::string& catalog_text(std::size_t index) {
 std::string index_text() {
   Json out{{"version", ROOFCAST_VERSION}, {"endpoints", Json::array()}};
   const auto add = [&](std::string_view path, std::string_view help, const std::vector<QueryKey>* keys) {
-    Json entry{{"path", fmt::format("/api/v1/{}", path)}, {"help", help}, {"takes_setup", keys != nullptr}};
+    Json entry{{"path", fmt::format("{}{}", kRoot, path)}, {"help", help}, {"takes_setup", keys != nullptr}};
     if (keys != nullptr)
       for (const QueryKey& key : *keys) entry["keys"][std::string(key.name)] = key.help;
     out["endpoints"].push_back(std::move(entry));
@@ -166,12 +170,17 @@ ApiAnswer dispatch(const ApiRequest& request, std::string_view path) {
 
 }  // namespace
 
+bool takes_long(std::string_view path) {
+  return path.starts_with(kRoot) && std::any_of(kDocuments.begin(), kDocuments.end(), [&](const auto& endpoint) {
+           return endpoint.takes_long && path.substr(kRoot.size()) == endpoint.path;
+         });
+}
+
 ApiAnswer refusal(int status, const std::string& message) {
   return {.status = status, .body = dumped({{"error", message}})};
 }
 
 ApiAnswer answer(const ApiRequest& request) {
-  constexpr std::string_view kRoot = "/api/v1/";
   if (!request.path.starts_with(kRoot)) return refusal(404, "no such page; the API is under /api/v1/");
   if (request.method != "GET" && request.method != "HEAD" && request.method != "POST") {
     ApiAnswer no = refusal(405, "use GET or POST");

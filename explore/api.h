@@ -31,6 +31,9 @@ inline constexpr std::size_t kMostBody = std::size_t{2} << 20;
 /// an unknown path 404, a wrong method 405, a body 413 or 415, our bug 500. Thread-safe.
 ApiAnswer answer(const ApiRequest& request);
 
+/// Whether an answer may take long: plans and simulations.
+bool takes_long(std::string_view path);
+
 /// {"error": message}
 ApiAnswer refusal(int status, const std::string& message);
 

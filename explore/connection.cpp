@@ -20,7 +20,7 @@ constexpr std::size_t kMostThrownAway = 1 << 20;
 
 }  // namespace
 
-Connection::Connection(int fd, Clock::time_point now) : fd_(fd), deadline_(now + kToAsk) {}
+Connection::Connection(int fd, Clock::time_point now) : fd_(fd), began_(now), deadline_(now + kToAsk) {}
 
 Connection::~Connection() { ::close(fd_); }
 

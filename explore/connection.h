@@ -22,21 +22,29 @@ class Connection {
 
   int fd() const { return fd_; }
   Stage stage() const { return stage_; }
+  Clock::time_point began() const { return began_; }
   Clock::time_point deadline() const { return deadline_; }
   const std::string& received() const { return received_; }
   bool hung_up() const { return hung_up_; }  ///< the client has closed its side
+  bool late() const { return late_; }        ///< the answer took too long
 
   /// Reads available input. True if the request grew, or is complete.
   bool read();
   /// `while_connected`: the answer is cancelled if the client disconnects.
-  void answering(bool while_connected) {
+  void answering(bool while_connected, Clock::time_point until) {
     stage_ = Stage::kAnswering;
     while_connected_ = while_connected;
+    deadline_ = until;
   }
   bool is_watched() const { return stage_ == Stage::kAnswering && while_connected_; }
   void give_up() {
     while_connected_ = false;
+    deadline_ = Clock::time_point::max();
     watch_.stop = true;
+  }
+  void give_up_late() {
+    late_ = true;
+    give_up();
   }
   Watch& watch() { return watch_; }  ///< lets the server stop this answer
   void answer(std::string bytes, Clock::time_point now);
@@ -46,10 +54,10 @@ class Connection {
  private:
   int fd_;
   Stage stage_ = Stage::kReading;
-  Clock::time_point deadline_;
+  Clock::time_point began_, deadline_;
   std::string received_, answer_;
   std::size_t sent_ = 0, thrown_away_ = 0;
-  bool hung_up_ = false, while_connected_ = false;
+  bool hung_up_ = false, while_connected_ = false, late_ = false;
   Watch watch_;
 };
 

@@ -23,6 +23,7 @@ namespace roofcast::explore {
 namespace {
 
 constexpr std::size_t kLongestValue = 64;
+constexpr std::ptrdiff_t kMostCommas = 1000;
 
 std::string text_of(const Query& query, std::string_view key) {
   const auto it = query.find(key);
@@ -200,6 +201,9 @@ const std::vector<QueryKey>& setup_keys() {
 }
 
 Query query_of_json(std::string_view body) {
+  if (std::count(body.begin(), body.end(), ',') >
+      kMostCommas)  // the time of the parser's callback grows as their square
+    throw ConfigError("the body holds too many values");
   Query query;
   bool twice = false;
   const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,9 +14,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -29,6 +29,8 @@
 #include "explore/connection.h"
 #include "explore/guard.h"
 #include "explore/http.h"
+#include "explore/job_queue.h"
+#include "explore/refusal_log.h"
 #include "explore/sockets.h"
 #include "reports/embedded.h"
 
@@ -39,15 +41,22 @@ using Clock = Connection::Clock;
 using ConnectionStage = Connection::Stage;
 
 constexpr std::size_t kWorkers = 4;
+/// Of these at most so many make plans and simulations; so many more may wait for them.
+constexpr std::size_t kLongWorkers = 2, kMostLongWaiting = 32;
 #if defined(POLLRDHUP)
 constexpr short kHangUp = POLLRDHUP;
 #else
 constexpr short kHangUp = POLLHUP;
 #endif
-/// With more connections, the one that has waited longest for its request is closed.
+/// For a new client beyond these, the one that has taken longest to ask makes room, but not before it had so long.
 constexpr std::size_t kMostConnections = 512;
+constexpr std::chrono::milliseconds kLeastTime{200};
+/// Bytes of all requests that are under way.
+constexpr std::size_t kMostReceived = std::size_t{64} << 20;
 /// Grace period for answers in progress when the server stops.
 constexpr std::chrono::milliseconds kGrace{700};
+/// Where there is no room for a client, none is accepted for so long: it waits in the system's queue.
+constexpr std::chrono::milliseconds kDeaf{20};
 
 struct Asset {
   std::string_view path, type;
@@ -115,13 +124,13 @@ std::optional<ApiAnswer> asset(const HttpRequest& request) {
   return std::nullopt;
 }
 
-/// Refusals before the page or the API.
-std::optional<ApiAnswer> stranger(const HttpRequest& request) {
+/// Why a request never reaches the page or the API (403).
+std::optional<std::string> stranger(const HttpRequest& request) {
   const std::string host = request.header("host"), origin = request.header("origin");
   if (request.count("host") != 1 || !is_trusted_host(host))
-    return refusal(403, "this server answers to its address alone, such as 127.0.0.1 or localhost");
+    return "this server answers to its address alone, such as 127.0.0.1 or localhost";
   if (request.count("origin") > 1 || !is_same_origin(origin, host))
-    return refusal(403, "requests from pages of other origins are not answered");
+    return "requests from pages of other origins are not answered";
   return std::nullopt;
 }
 
@@ -178,6 +187,15 @@ int listening_socket(const ServerOptions& options) {
   return fd;
 }
 
+/// Answers read files: some of the descriptors that the system allows are for these.
+std::size_t connections_allowed() {
+  constexpr rlim_t kForFiles = 64, kLeast = 8;
+  rlimit allowed{};
+  if (::getrlimit(RLIMIT_NOFILE, &allowed) != 0 || allowed.rlim_cur >= kMostConnections + kForFiles)
+    return kMostConnections;
+  return static_cast<std::size_t>(std::max(allowed.rlim_cur, kForFiles + kLeast) - kForFiles);
+}
+
 int port_of(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -197,21 +215,25 @@ struct ExploreServer::State {
   std::atomic<bool> stopping = false;
 
   std::vector<std::unique_ptr<Connection>> connections;
-  struct Job {
-    Connection* connection;
-    HttpRequest request;
-  };
+  const std::size_t most_connections = connections_allowed();
+  JobQueue jobs{kLongWorkers, kMostLongWaiting};
   struct Made {
     Connection* connection;
     std::string bytes;
   };
-  std::mutex mutex;
-  std::condition_variable work;
-  std::deque<Job> jobs;
+  std::mutex mutex;  ///< of `made`
   std::vector<Made> made;
-  bool over = false;
+  RefusalLog log;
+  Clock::duration answer_time;
+  std::string too_late;
+  Clock::time_point deaf_until{};
 
-  explicit State(const ServerOptions& o) : options(o), limit(o.requests_per_s, o.burst) {
+  explicit State(const ServerOptions& o)
+      : options(o),
+        limit(o.requests_per_s, o.burst),
+        log(o.log),
+        answer_time(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(o.answer_s))),
+        too_late(fmt::format("an answer is given up after {:g} s; the command line has no such limit", o.answer_s)) {
     listener = listening_socket(options);
     port = port_of(listener);
     if (::pipe(wake) != 0) throw ConfigError("explore: no pipe can be had");
@@ -226,44 +248,59 @@ struct ExploreServer::State {
   void call() const { static_cast<void>(!::write(wake[1], "x", 1)); }
 
   void make_answers() {
-    std::unique_lock lock(mutex);
-    while (true) {
-      work.wait(lock, [&] { return over || !jobs.empty(); });
-      if (over) return;
-      Job job = std::move(jobs.front());
-      jobs.pop_front();
-      lock.unlock();
-      const WatchScope watched(&job.connection->watch());
-      std::string bytes = reply_of(std::move(job.request), options.page);
-      lock.lock();
-      made.push_back({job.connection, std::move(bytes)});
+    while (std::optional<Job> job = jobs.take()) {
+      const Watched watched(&job->connection->watch());
+      std::string bytes = reply_of(std::move(job->request), options.page);
+      {
+        const std::lock_guard lock(mutex);
+        made.push_back({job->connection, std::move(bytes)});
+      }
+      jobs.done(job->takes_long);
       call();
     }
   }
 
   void welcome(Clock::time_point now) {
     while (true) {
+      if (connections.size() >= most_connections && !make_room(now)) {
+        deaf_until = now + kDeaf;
+        return;
+      }
       const int fd = accept_client(listener);
-      if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room()) continue;
+      if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+        if (make_room(now)) continue;
+        deaf_until = now + kDeaf;
+      }
       if (fd < 0) return;
       const int yes = 1;
       ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-      if (connections.size() >= kMostConnections && !make_room()) {
-        ::close(fd);
-        continue;
-      }
       connections.push_back(std::make_unique<Connection>(fd, now));
     }
   }
 
   /// The first is the oldest.
-  bool make_room() {
-    const auto slow = std::find_if(connections.begin(), connections.end(), [](const auto& c) {
-      return c->stage() == ConnectionStage::kReading || c->stage() == ConnectionStage::kLeaving;
+  bool make_room(Clock::time_point now) {
+    const auto slow = std::find_if(connections.begin(), connections.end(), [&](const auto& c) {
+      return (c->stage() == ConnectionStage::kReading && now - c->began() > kLeastTime) ||
+             c->stage() == ConnectionStage::kLeaving;
     });
     if (slow == connections.end()) return false;
     connections.erase(slow);
+    log.count("the slowest of too many clients", now);
     return true;
+  }
+
+  std::size_t received() const {
+    return std::accumulate(connections.begin(), connections.end(), std::size_t{0},
+                           [](std::size_t sum, const auto& c) { return sum + c->received().size(); });
+  }
+
+  /// `why`: one of few, for the log.
+  void refuse(Connection& c, int status, const std::string& why, bool head_alone, Clock::time_point now) {
+    log.count(why, now);
+    ApiAnswer no = refusal(status, why);
+    if (status == 429) no.headers.emplace_back("Retry-After", "1");
+    c.answer(reply(no, head_alone), now);
   }
 
   /// Passes complete requests to the workers; answers refused ones directly.
@@ -274,22 +311,21 @@ struct ExploreServer::State {
     if (progress.state == HttpProgress::State::kRefused) {
       const std::string why = progress.status == 413 ? fmt::format("a body holds at most {} bytes", kMostBody)
                                                      : std::string(progress.reason);
-      return c.answer(reply(refusal(progress.status, why), head_alone), now);
+      return refuse(c, progress.status, why, head_alone, now);
     }
-    if (progress.state == HttpProgress::State::kMore || progress.state == HttpProgress::State::kHead) {
+    const bool more = progress.state == HttpProgress::State::kMore;
+    if (const auto why = more ? std::nullopt : stranger(request)) return refuse(c, 403, *why, head_alone, now);
+    if (c.received().size() > kMostHead && received() > kMostReceived)
+      return refuse(c, 429, "the requests of all clients hold too many bytes; wait a second", head_alone, now);
+    if (more || progress.state == HttpProgress::State::kHead) {
       if (c.hung_up()) c.end();
       return;
     }
-    if (const auto no = stranger(request)) return c.answer(reply(*no, head_alone), now);
-    if (!limit.admit(now)) {
-      ApiAnswer later = refusal(429, "too many requests; wait a second");
-      later.headers.emplace_back("Retry-After", "1");
-      return c.answer(reply(later, head_alone), now);
-    }
-    c.answering(request.header("roofcast-while-connected") == "1");
-    const std::lock_guard lock(mutex);
-    jobs.push_back({&c, std::move(request)});
-    work.notify_one();
+    if (!limit.admit(now)) return refuse(c, 429, "too many requests; wait a second", head_alone, now);
+    const bool while_connected = request.header("roofcast-while-connected") == "1", is_long = takes_long(request.path);
+    if (!jobs.add({&c, std::move(request), is_long}))
+      return refuse(c, 429, "too many plans and simulations wait; wait a second", head_alone, now);
+    c.answering(while_connected, now + answer_time);
   }
 
   void hand_out(Clock::time_point now) {
@@ -301,7 +337,12 @@ struct ExploreServer::State {
       const std::lock_guard lock(mutex);
       ready.swap(made);
     }
-    for (Made& m : ready) m.connection->answer(std::move(m.bytes), now);
+    for (Made& m : ready) {
+      if (m.connection->late())
+        refuse(*m.connection, 503, too_late, false, now);
+      else
+        m.connection->answer(std::move(m.bytes), now);
+    }
   }
 
   void serve(Connection& c, short events, Clock::time_point now) {
@@ -309,9 +350,10 @@ struct ExploreServer::State {
     if (events != 0 && c.stage() == ConnectionStage::kWriting) c.write(now);
     if (events != 0 && (c.stage() == ConnectionStage::kReading || c.stage() == ConnectionStage::kLeaving) && c.read())
       look_at(c, now);
-    if (c.stage() == ConnectionStage::kAnswering || now < c.deadline()) return;
+    if (now < c.deadline()) return;
+    if (c.stage() == ConnectionStage::kAnswering) return c.give_up_late();
     if (c.stage() != ConnectionStage::kReading) return c.end();
-    c.answer(reply(refusal(408, "the request did not come to its end"), false), now);
+    refuse(c, 408, "the request did not come to its end", false, now);
   }
 
   bool answers_under_way() const {
@@ -327,9 +369,12 @@ struct ExploreServer::State {
       Clock::time_point now = Clock::now();
       if (stopping && last == Clock::time_point::max()) last = now + kGrace;
       if (stopping && (now >= last || !answers_under_way())) return;
-      watched.assign({{.fd = stopping ? -1 : listener, .events = POLLIN, .revents = 0},
+      log.print_due(now);
+      const bool deaf = stopping || now < deaf_until;
+      watched.assign({{.fd = deaf ? -1 : listener, .events = POLLIN, .revents = 0},
                       {.fd = wake[0], .events = POLLIN, .revents = 0}});
-      Clock::time_point next = last;
+      Clock::time_point next = std::min(last, log.due());
+      if (now < deaf_until) next = std::min(next, deaf_until);
       for (const auto& c : connections) {
         const bool idle = c->stage() == ConnectionStage::kAnswering;
         watched.push_back({.fd = idle && !c->is_watched() ? -1 : c->fd(),
@@ -337,7 +382,7 @@ struct ExploreServer::State {
                                      : c->stage() == ConnectionStage::kWriting ? static_cast<short>(POLLOUT)
                                                                                : static_cast<short>(POLLIN),
                            .revents = 0});
-        if (!idle) next = std::min(next, c->deadline());
+        next = std::min(next, c->deadline());
       }
       int wait = -1;
       if (next != Clock::time_point::max())
@@ -376,13 +421,11 @@ void ExploreServer::run() {
     }
   }
   state_->talk();
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->over = true;
-  }
-  state_->work.notify_all();
+  for (const auto& c : state_->connections) c->give_up();
+  state_->jobs.close();
   for (std::thread& worker : workers) worker.join();
   state_->connections.clear();
+  state_->log.print_rest();
 }
 
 void ExploreServer::stop() {
@@ -395,7 +438,7 @@ std::string ExploreServer::reply_to(std::string_view bytes) {
   const HttpProgress progress = read_http(bytes, kMostBody, request);
   if (progress.state == HttpProgress::State::kRefused) return reply(refusal(progress.status, progress.reason), false);
   if (progress.state != HttpProgress::State::kDone) return "";
-  if (const auto no = stranger(request)) return reply(*no, false);
+  if (const auto why = stranger(request)) return reply(refusal(403, *why), false);
   return reply_of(std::move(request), "");
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The explorer's HTTP server for the page and the API; local only by default.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@ struct ServerOptions {
   int port = 8377;  ///< 0: any free one
   double requests_per_s = 500, burst = 1000;
   std::string page{};  ///< HTML served at / instead of the explorer and its API; empty: the explorer
+  std::function<void(const std::string&)> log{};  ///< takes lines about what was refused
+  double answer_s = 120;                          ///< an answer that takes longer is given up
 };
 
 class ExploreServer {

@@ -171,6 +171,7 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
   header.emplace_back(csv ? "error" : "note");
   Table table(header);
   table.keys(point_keys(sweep).size());
+  std::string lines = csv ? table.csv() : "";  // of a million points: cells take four times as much as their text
   SweepVerdict verdict(told.model, told.gpu);
   for_each_point(sweep, outcome, store, [&](const Point& p) {
     if (!csv) {
@@ -187,9 +188,12 @@ std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, co
     const bool* grows = saturated != nullptr ? std::get_if<bool>(saturated) : nullptr;
     if (!csv && grows != nullptr && *grows) note = "saturated: the queue grows";
     cells.push_back(std::move(note));
-    table.row(std::move(cells));
+    if (csv)
+      lines += Table(std::move(cells)).csv();
+    else
+      table.row(std::move(cells));
   });
-  return csv ? table.csv() : table.text() + "\n" + verdict_text(verdict.verdict());
+  return csv ? lines : table.text() + "\n" + verdict_text(verdict.verdict());
 }
 
 Json stored_sweep_json(const std::string& path) {

@@ -85,7 +85,7 @@ class DocumentHasher {
   }
 
  private:
-  static constexpr std::size_t kFileLimit = std::size_t{1} << (sizeof(std::size_t) > 4 ? 33 : 31);
+  static constexpr std::size_t kFileLimit = std::size_t{1} << 30;  // no reader takes more
 
   /// An unknown name fails when used.
   std::uint64_t named(std::string_view kind, const ConfigTree& value, std::uint64_t state) {

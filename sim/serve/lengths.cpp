@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "base/csv.h"
+#include "base/lines.h"
 #include "base/overloaded.h"
 #include "base/read_file.h"
 #include "base/text.h"
@@ -23,7 +24,7 @@
 namespace roofcast {
 namespace {
 
-constexpr std::size_t kLargestLengthFile = 1u << 30;
+constexpr std::size_t kLargestLengthFile = 1u << 28;
 
 /// P(X > x) of a standard normal.
 double normal_tail(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
@@ -156,12 +157,10 @@ LengthSpec::Empirical read_lengths(const std::string& path, const std::string& c
     }
   } else {
     const std::string text = read_file(path, kLargestLengthFile);
-    int line = 0;
-    for (const std::string& row : split(text, '\n')) {
-      ++line;
+    each_line(text, [&](std::string_view row, int line) {
       const std::string_view value = trim(row);
       if (!value.empty()) law.values.push_back(length_of(value, Mark{path, line}, limits));
-    }
+    });
   }
   if (law.values.empty()) throw ConfigError(Mark{path}, "holds no lengths");
   return law;

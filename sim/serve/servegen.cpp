@@ -11,6 +11,8 @@
 
 #include "base/error.h"
 #include "base/from_chars.h"
+#include "base/json_file.h"
+#include "base/lines.h"
 #include "base/read_file.h"
 #include "base/text.h"
 
@@ -21,7 +23,7 @@ using Gaps = ArrivalSpec::Gaps;
 
 constexpr std::size_t kLargestFile = std::size_t{256} << 20;
 constexpr double kMostTokens = 1e7;
-constexpr std::size_t kMostWindows = 100000;
+constexpr std::size_t kMostWindows = 100000, kLongestLine = 10000;
 
 std::optional<double> number_of(std::string_view text) {
   text = trim(text);
@@ -65,10 +67,9 @@ Window window_of(const std::vector<std::string>& fields, const Mark& mark) {
 /// Reads windows of equal length that start at 0.
 std::vector<Window> read_windows(const std::string& path) {
   std::vector<Window> windows;
-  int line = 0;
-  for (const std::string& row : split(read_file(path, kLargestFile), '\n')) {
-    ++line;
-    if (trim(row).empty()) continue;
+  each_line(read_file(path, kLargestFile), [&](std::string_view row, int line) {
+    if (trim(row).empty()) return;
+    if (row.size() > kLongestLine) throw ConfigError(Mark{path, line}, "the line is too long for a window");
     windows.push_back(window_of(split(trim(row), ','), Mark{path, line}));
     const std::size_t n = windows.size();
     const double step = n > 1 ? windows[1].start - windows[0].start : 1;
@@ -76,7 +77,7 @@ std::vector<Window> read_windows(const std::string& path) {
     if (step <= 0 || std::abs(windows.back().start - expected) > 1e-3 || windows[0].start != 0)
       throw ConfigError(Mark{path, line}, "windows must begin at 0 and be of one length");
     if (n > kMostWindows) throw ConfigError(Mark{path, line}, "has too many windows");
-  }
+  });
   if (windows.size() < 2) throw ConfigError(Mark{path}, "holds fewer than two windows");
   return windows;
 }
@@ -120,12 +121,9 @@ struct DayLengths {
 
 std::vector<DayLengths> read_lengths(const std::string& path) {
   const auto fail = [&](const std::string& message) { throw ConfigError(Mark{path}, message); };
-  std::size_t keys = 0;  // the parser keeps one of two equal keys
-  const auto count_keys = [&](int depth, nlohmann::json::parse_event_t event, const nlohmann::json&) {
-    keys += depth == 1 && event == nlohmann::json::parse_event_t::key ? 1 : 0;
-    return true;
-  };
-  const nlohmann::json file = nlohmann::json::parse(read_file(path, kLargestFile), count_keys, false);
+  const std::string text = read_file(path, kLargestFile);
+  const std::size_t keys = check_json_size(path, text);  // an object keeps one of two that are the same
+  const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
   if (!file.is_object()) fail("is not a JSON object of windows");
   std::vector<DayLengths> out;
   for (const auto& [key, value] : file.items()) {

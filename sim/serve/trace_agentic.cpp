@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_file.h"
 #include "sim/serve/trace_lines.h"
 
 namespace roofcast {
@@ -27,6 +28,7 @@ class AgenticReader {
   explicit AgenticReader(Trace& trace) : trace_(trace) {}
 
   void add(std::string_view line, const Place& place) {
+    check_json_size(fmt::format("{}:{}", place.path, place.line), line);
     const Json session = Json::parse(line.begin(), line.end(), nullptr, false);
     if (!session.is_object()) place.fail("is not a JSON object");
     const double block_tokens = number_at(session, "block_size", place);
@@ -75,7 +77,7 @@ class AgenticReader {
       }
     }
     row.blocks = static_cast<std::uint32_t>(trace_.block_hashes.size() - row.first_block);
-    trace_.rows.push_back(row);
+    add_row(trace_, row, place);
   }
 
   Trace& trace_;
@@ -85,7 +87,7 @@ class AgenticReader {
 }  // namespace
 
 void read_agentic_rows(std::string_view text, const std::string& path, Trace& trace) {
-  each_line(text, path, AgenticReader(trace));
+  add_lines(text, path, trace, AgenticReader(trace));
 }
 
 }  // namespace roofcast

@@ -110,7 +110,9 @@ struct Header {
 Header read_header(std::string_view line, const CsvColumns& columns, const Place& place) {
   std::vector<std::string> names;
   if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
-  while (!line.empty()) names.emplace_back(unquoted(next_field(line)));
+  constexpr std::size_t kMostColumns = 2000;
+  while (!line.empty() && names.size() < kMostColumns) names.emplace_back(unquoted(next_field(line)));
+  if (!line.empty()) place.fail(fmt::format("more than {} columns", kMostColumns));
   const auto column = [&](std::string_view wanted) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] == wanted) return i;
@@ -140,7 +142,7 @@ class RowReader {
       row.session = sessions_.try_emplace(std::string(fields[*header_.session]), trace_.sessions).first->second;
       trace_.sessions = static_cast<int>(sessions_.size());
     }
-    trace_.rows.push_back(row);
+    add_row(trace_, row, place);
   }
 
  private:
@@ -182,23 +184,24 @@ void read_csv_rows(std::string_view text, const std::string& path, CsvTrace kind
   };
   const Header header = read_header(next_line(), columns, place);
   RowReader rows(columns, header, trace);
-  trace.rows.reserve(text.size() / 32);
+  trace.rows.reserve(std::min(text.size() / 32, kMostRows));
   std::vector<std::string_view> fields;
   while (!text.empty()) {
     std::string_view line = next_line();
     if (line.empty()) continue;
     fields.clear();
+    std::size_t count = 0;
     bool more = true;
     while (more) {
       const std::size_t before = line.size();
       const std::string_view field = next_field(line);
       more = before > field.size();  // a comma means that another field follows
-      fields.push_back(unquoted(field));
+      if (fields.size() <= header.width) fields.push_back(unquoted(field));
+      ++count;
     }
-    if (fields.size() != header.width) {
-      place.fail(fmt::format("has {} fields, the header has {}", fields.size(), header.width));
-    }
+    if (count != header.width) place.fail(fmt::format("has {} fields, the header has {}", count, header.width));
     rows.add(fields, place);
+    check_size(trace, place);
   }
 }
 

@@ -45,7 +45,7 @@ struct FlatLine {
   bool number_unsigned(std::uint64_t value) {
     if (depth != 2 || at != kHashes) return take(static_cast<double>(value));
     hashes.push_back(value);
-    return true;
+    return hashes.size() <= kMostHashes;
   }
   bool number_integer(std::int64_t value) {
     if (depth == 2 && at == kHashes) return number_unsigned(static_cast<std::uint64_t>(value));
@@ -147,6 +147,7 @@ class PlainLine {
       std::uint64_t hash = 0;
       if (!number(hash)) return false;
       into_.hashes.push_back(hash);
+      if (into_.hashes.size() > kMostHashes) return false;
     } while (skip(','));
     return skip(']');
   }
@@ -170,7 +171,10 @@ class FlatReader {
     if (!PlainLine(line, parsed).read()) {
       trace_.block_hashes.resize(first);
       parsed.clear();
-      if (!Json::sax_parse(line.begin(), line.end(), &parsed)) place.fail("is not a JSON object");
+      if (!Json::sax_parse(line.begin(), line.end(), &parsed)) {
+        check_size(trace_, place);
+        place.fail("is not a JSON object");
+      }
     }
     if (parsed.bad_hash) place.fail("'hash_ids' must be a list of whole numbers");
     Trace::Row row;
@@ -191,7 +195,7 @@ class FlatReader {
     row.first_block = first;
     row.blocks = static_cast<std::uint32_t>(blocks);
     if (bailian_) row.session = session_of(parsed);
-    trace_.rows.push_back(row);
+    add_row(trace_, row, place);
   }
 
  private:
@@ -212,7 +216,7 @@ class FlatReader {
 
 void read_json_rows(std::string_view text, const std::string& path, JsonTrace kind, Trace& trace) {
   if (kind == JsonTrace::kAgentic) return read_agentic_rows(text, path, trace);
-  each_line(text, path, FlatReader(kind, trace));
+  add_lines(text, path, trace, FlatReader(kind, trace));
 }
 
 }  // namespace roofcast

@@ -61,6 +61,13 @@ TEST_CASE("csv: what is refused, and where") {
         "t.csv:1: missing column 'ttft'; nearest is 'ttft_ms' (valid: ttft_ms, b)");
 }
 
+TEST_CASE("csv: what would take too much time or memory is refused before it is built") {
+  std::string wide;
+  for (int i = 0; i < 2001; ++i) wide += "c" + std::to_string(i) + ",";
+  CHECK(refused(wide + "x\n") == "t.csv:1: more than 2000 columns");
+  CHECK(refused("a,b\n" + std::string(100'000, ',') + "\n") == "t.csv:2: the row has 100001 fields, the header 2");
+}
+
 TEST_CASE("csv: numbers are finite and whole fields") {
   const CsvTable table = parse("a,b\n 1.5e3 ,+2\nnan,inf\n8GB,\n0x8,1e999\n--,-\n");
   CHECK(table.number(0, 0) == 1500.0);

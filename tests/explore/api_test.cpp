@@ -452,6 +452,7 @@ TEST_CASE("invalid requests get an explanation") {
   CHECK(error(R"({"model": null})") == "model: must be a string, a number or true or false");
   CHECK(error(R"({"model": {"name": "llama-3.1-8b"}})") == "model: must be a string, a number or true or false");
   CHECK(error(R"({"model": "a", "model": "b"})") == "a key of the body is given twice");
+  CHECK(error(("{\"model\": [" + std::string(1001, ',') + "]}").c_str()) == "the body holds too many values");
   CHECK(error("[1]").find("must be a JSON object") != std::string::npos);
   CHECK(error("").find("must be a JSON object") != std::string::npos);
   CHECK(error("{").find("must be a JSON object") != std::string::npos);

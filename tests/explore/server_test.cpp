@@ -266,18 +266,60 @@ TEST_CASE("a server stops whenever requested, even before it serves") {
   CHECK(never.port() > 0);
 }
 
-TEST_CASE("the server cancels an answer if its client requested that and disconnected") {
-  const Running running;
-  // A day of 24 simulated hours: far longer than any client would wait here.
+namespace {
+
+/// A day of 24 simulated hours: far longer than any client would wait here.
+std::string long_plan(const std::string& header = "") {
   const std::string body =
       R"({"document": "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 40 /s, profile: [1, 2], )"
       R"(profile_period: 24 h}, prompt_tokens: 512, output_tokens: 64}\nobjectives: {ttft_p99: 2 s}\n)"
       R"(search: {gpus: [h100-sxm], max_gpus: 8, tp: [1]}"})";
-  const std::string request =
-      "POST /api/v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-      "Roofcast-While-Connected: 1\r\nContent-Length: " +
-      std::to_string(body.size()) + "\r\n\r\n" + body;
-  const std::string reply = running.ask(request, true);
+  return "POST /api/v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + header +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+}  // namespace
+
+TEST_CASE("the server cancels an answer if its client requested that and disconnected") {
+  const Running running;
+  const std::string reply = running.ask(long_plan("Roofcast-While-Connected: 1\r\n"), true);
   CHECK(status_of(reply) == "HTTP/1.1 503 Service Unavailable");
   CHECK(holds(reply, "given up: the client hung up"));
+}
+
+TEST_CASE("plans that take long leave room for other questions, and the server ends under them") {
+  std::vector<int> planners;
+  std::size_t refused = 0;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    const Running running;
+    for (int i = 0; i < 40; ++i) {  // more than may wait
+      planners.push_back(running.connected());
+      const std::string request = long_plan();
+      (void)!send(planners.back(), request.data(), request.size(), MSG_NOSIGNAL);
+    }
+    for (int i = 0; i < 5; ++i) CHECK(status_of(running.get("/api/v1/choices")) == "HTTP/1.1 200 OK");
+    std::array<char, 4096> buffer;
+    for (const int fd : planners) {
+      const ssize_t got = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+      if (got > 0) refused += holds({buffer.data(), static_cast<std::size_t>(got)}, "HTTP/1.1 429") ? 1 : 0;
+    }
+  }
+  CHECK(refused >= 6);  // two are made, 32 wait
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  for (const int fd : planners) close(fd);
+}
+
+TEST_CASE("an answer that takes too long is given up, and the owner reads so") {
+  std::vector<std::string> lines;
+  {
+    const Running running({.port = 0, .log = [&](const std::string& line) { lines.push_back(line); }, .answer_s = 0.2});
+    const std::string reply = running.ask(long_plan());
+    CHECK(status_of(reply) == "HTTP/1.1 503 Service Unavailable");
+    CHECK(holds(reply, "an answer is given up after 0.2 s"));
+    for (int i = 0; i < 5; ++i) (void)running.get("/", "Origin: http://elsewhere.example\r\n");
+  }
+  REQUIRE(lines.size() == 2);  // at once, and of the five others when ten seconds are over, or the server ends
+  CHECK(lines[0] == "1 x refused: an answer is given up after 0.2 s; the command line has no such limit");
+  CHECK(lines[1] == "5 x refused: requests from pages of other origins are not answered");
 }

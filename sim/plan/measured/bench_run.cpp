@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_file.h"
+#include "base/lines.h"
 #include "base/number_text.h"
 #include "base/read_file.h"
 #include "base/text.h"
@@ -75,16 +76,16 @@ std::vector<Document> documents_of(const std::string& path, const std::string& t
     out.push_back({parse_json(path, text, "the result of a load generator"), Mark{path, 0, 0}});
     return out;
   }
-  int number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
-    if (trim(line).empty()) continue;
+  check_json_size(path, text);  // of all lines together
+  each_line(text, [&](std::string_view line, int number) {
+    if (trim(line).empty()) return;
     try {
-      out.push_back({parse_json(path, line, "the result of a load generator, one a line"), Mark{path, number, 0}});
+      out.push_back(
+          {parse_json(path, std::string(line), "the result of a load generator, one a line"), Mark{path, number, 0}});
     } catch (const ConfigError& e) {
       throw ConfigError(Mark{path, number, e.mark().column}, e.message());
     }
-  }
+  });
   return out;
 }
 

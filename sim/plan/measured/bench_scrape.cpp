@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/lines.h"
 #include "base/number_text.h"
 #include "base/read_file.h"
 #include "base/text.h"
@@ -19,6 +20,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 28;
+constexpr std::size_t kLongestLine = 100'000, kMostSeries = 100'000;
 /// A percentile is only interpolated in a bucket of at most this width, upper / lower bound.
 constexpr double kWidestBucket = 1.5;
 
@@ -117,12 +119,15 @@ File read_scrape(const std::string& path) {
   File file;
   // Seconds in OpenMetrics, which ends with "# EOF"; milliseconds in the older format.
   const double stamp_unit = text.find("\n# EOF") != std::string::npos ? 1 : 1e-3;
-  int number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
+  each_line(text, [&](std::string_view line, int number) {
     const std::string_view trimmed = trim(line);
-    if (!trimmed.empty() && trimmed[0] != '#') read_line(std::string(trimmed), Mark{path, number, 1}, stamp_unit, file);
-  }
+    if (trimmed.empty() || trimmed[0] == '#') return;
+    const Mark mark{path, number, 1};
+    if (trimmed.size() > kLongestLine) throw ConfigError(mark, "the line is too long for a metric");
+    read_line(std::string(trimmed), mark, stamp_unit, file);
+    if (file.scrape.size() > kMostSeries)
+      throw ConfigError(mark, fmt::format("more than {} series of metrics", kMostSeries));
+  });
   if (file.scrape.empty())
     throw ConfigError(Mark{path, 0, 0},
                       "no metric of vLLM or SGLang ('vllm:...', 'sglang:...'); expected what the "

@@ -6,6 +6,7 @@
 
 #include "base/csv.h"
 #include "base/json_file.h"
+#include "base/lines.h"
 #include "base/read_file.h"
 #include "base/text.h"
 #include "sim/plan/measured/local_runs.h"
@@ -102,14 +103,14 @@ std::optional<LlamaBench> read_llama_bench(const std::string& path) {
       read_json_test(json, Mark{path, 0, 0}, bench);
     }
   } else {
-    int number = 0;
-    for (const std::string& line : split(text, '\n')) {
-      ++number;
-      if (trim(line).empty()) continue;
-      const Json json = parse_json(path, line, "a line of llama-bench -o jsonl");
-      if (!is_test(json)) return std::nullopt;
-      read_json_test(json, Mark{path, number, 0}, bench);
-    }
+    bool all_tests = true;
+    each_line(text, [&](std::string_view line, int number) {
+      if (!all_tests || trim(line).empty()) return;
+      const Json json = parse_json(path, std::string(line), "a line of llama-bench -o jsonl");
+      all_tests = is_test(json);
+      if (all_tests) read_json_test(json, Mark{path, number, 0}, bench);
+    });
+    if (!all_tests) return std::nullopt;
   }
   if (bench.tests.empty()) throw ConfigError(Mark{path, 0, 0}, "no test of llama-bench: did it finish?");
   return bench;

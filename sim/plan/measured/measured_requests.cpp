@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_file.h"
 #include "base/read_file.h"
 #include "sim/plan/measured/request_settings.h"
 #include "sim/serve/simulation.h"
@@ -17,10 +18,11 @@ namespace roofcast {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostBytes = std::size_t{1} << 30, kMostRequests = 4'000'000;
 constexpr std::string_view kLines = "requests.jsonl", kSettings = "meta.json";
 
 Json parsed(const std::string& text, const std::string& where) {
+  check_json_size(where, text);
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) throw ConfigError(fmt::format("{}: not a JSON object", where));
   return json;
@@ -137,6 +139,8 @@ RequestRun read_request_run(const std::string& path, const std::string& gpu, con
     if (read->request.id.empty()) read->request.id = std::to_string(run.requests.size());
     clock_gap = std::min(clock_gap, read->queued - read->request.arrival_s);
     run.requests.push_back(std::move(read->request));
+    if (run.requests.size() > kMostRequests)
+      throw ConfigError(fmt::format("{}: more than {} requests", where, kMostRequests));
   }
   if (run.requests.empty()) throw ConfigError(fmt::format("{}: no requests", path));
   std::stable_sort(run.requests.begin(), run.requests.end(),

@@ -17,6 +17,8 @@ namespace roofcast {
 namespace {
 
 constexpr double kMaxRange = 1e6;
+constexpr std::size_t kMostKeys = 1000;         // of a grid or a zip, and conditions: each point is written key by key
+constexpr std::size_t kMostValues = 2'000'000;  // of all keys together
 
 /// Number of values in {from, to, times | step}. Throws for none, and for more than fit in memory.
 std::int64_t range_size(const Mark& mark, const std::string& key, double from, double to, double times, double step) {
@@ -82,6 +84,14 @@ std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& 
   return values;
 }
 
+/// Of a grid or a zip; `total`: values of its keys so far.
+void check_size(const ConfigNode& map, std::size_t total) {
+  if (map.entries.size() > kMostKeys)
+    throw ConfigError(map.mark, fmt::format("varies {} keys; at most {}", map.entries.size(), kMostKeys));
+  if (total > kMostValues)
+    throw ConfigError(map.mark, fmt::format("the lists and ranges hold more than {} values together", kMostValues));
+}
+
 std::vector<ConfigTree> values_of(const ConfigNode::Entry& entry) {
   const ConfigTree& tree = entry.value;
   if (tree && tree->kind == ConfigNode::Kind::kMap && tree->find("from") != nullptr)
@@ -97,9 +107,11 @@ std::vector<ConfigTree> values_of(const ConfigNode::Entry& entry) {
 
 void add_grid(SweepSpec& sweep, ConfigReader in) {
   const ConfigTree map = in.whole();
+  std::size_t total = 0;
   for (const ConfigNode::Entry& entry : map->entries) {
     SweepAxis axis{.keys = {entry.key}, .values = {}};
     for (ConfigTree& value : values_of(entry)) axis.values.push_back({std::move(value)});
+    check_size(*map, total += axis.values.size());
     sweep.axes.push_back(std::move(axis));
   }
 }
@@ -107,8 +119,10 @@ void add_grid(SweepSpec& sweep, ConfigReader in) {
 void add_zip(SweepSpec& sweep, ConfigReader in) {
   const ConfigTree map = in.whole();
   SweepAxis axis;
+  std::size_t total = 0;
   for (const ConfigNode::Entry& entry : map->entries) {
     std::vector<ConfigTree> values = values_of(entry);
+    check_size(*map, total += values.size());
     if (axis.keys.empty()) axis.values.resize(values.size());
     if (values.size() != axis.values.size()) {
       throw ConfigError(entry.value->mark,
@@ -180,6 +194,8 @@ SweepSpec parse_sweep(const ConfigTree& tree) {
     if (condition->kind != ConfigNode::Kind::kScalar)
       throw ConfigError(condition->mark, "a condition is a text such as 'parallelism.tp <= 4'");
     sweep.where.emplace_back(condition->scalar, condition->mark);
+    if (sweep.where.size() > kMostKeys)
+      throw ConfigError(condition->mark, fmt::format("more than {} conditions", kMostKeys));
   }
   in.finish();
   check_keys(sweep, tree->mark);

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -15,6 +16,14 @@
 
 namespace roofcast {
 namespace {
+
+/// Everything that a store is made of, as SQLite keeps it.
+constexpr std::array<const char*, 3> kTables{
+    "CREATE TABLE about(key TEXT PRIMARY KEY, value TEXT, checksum TEXT)",
+    "CREATE TABLE points(hash TEXT PRIMARY KEY, result TEXT NOT NULL, checksum TEXT) WITHOUT ROWID",
+    "CREATE TABLE grid(position INTEGER PRIMARY KEY, hash TEXT NOT NULL, point_values TEXT NOT NULL,"
+    "                  checksum TEXT)"};
+constexpr int kLongestText = 1 << 26;  // bytes of a result, and of all values of a point
 
 constexpr int kApplicationId = 0x726f6f66;  // "roof"
 constexpr int kLayout = 2;                  // of the tables, as PRAGMA user_version
@@ -120,9 +129,21 @@ struct SweepStore::Handle {
     statement.reset();
     if (status != SQLITE_DONE) fail(status & 0xff);
   }
+  /// Views, triggers and computed columns of a stranger could run for ever.
+  void check_layout() const {
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kLongestText);
+    Statement all(db, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL");  // an index of a key has none
+    int status = all.step();
+    for (; status == SQLITE_ROW; status = all.step()) {
+      const std::string sql = all.text(0);
+      if (std::count(kTables.begin(), kTables.end(), sql) != 1) fail(SQLITE_NOTADB);
+    }
+    if (status != SQLITE_DONE) fail(status & 0xff);
+  }
   /// Checks that this is a store of this version.
   void check() const {
     if (value("PRAGMA application_id") != std::to_string(kApplicationId)) fail(SQLITE_NOTADB);
+    check_layout();
     const std::string version = value("SELECT value FROM about WHERE key='roofcast_version'");
     if (version != ROOFCAST_VERSION || value("PRAGMA user_version") != std::to_string(kLayout)) {
       throw ConfigError(
@@ -136,12 +157,9 @@ struct SweepStore::Handle {
   void check_or_make() const {
     if (value("SELECT count(*) FROM sqlite_master") == "0" && value("PRAGMA application_id") == "0") {
       run(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};"
-                      "CREATE TABLE about(key TEXT PRIMARY KEY, value TEXT, checksum TEXT);"
-                      "CREATE TABLE points(hash TEXT PRIMARY KEY, result TEXT NOT NULL, checksum TEXT) WITHOUT ROWID;"
-                      "CREATE TABLE grid(position INTEGER PRIMARY KEY, hash TEXT NOT NULL, point_values TEXT NOT NULL,"
-                      "                  checksum TEXT);"
-                      "INSERT INTO about VALUES('roofcast_version', '{}', '{}');",
-                      kApplicationId, kLayout, ROOFCAST_VERSION, checksum("roofcast_version", ROOFCAST_VERSION))
+                      "{};INSERT INTO about VALUES('roofcast_version', '{}', '{}');",
+                      kApplicationId, kLayout, fmt::join(kTables, ";"), ROOFCAST_VERSION,
+                      checksum("roofcast_version", ROOFCAST_VERSION))
               .c_str());
       return;
     }
@@ -151,6 +169,7 @@ struct SweepStore::Handle {
 
 SweepStore::SweepStore(const std::string& path) : handle_(std::make_unique<Handle>()), path_(path) {
   handle_->path = path;
+  if (path.empty()) throw ConfigError("--store: names no file; ':memory:' keeps nothing");  // SQLite would not, either
   const int status = sqlite3_open_v2(path.c_str(), &handle_->db,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   if (status != SQLITE_OK) handle_->fail(status & 0xff);

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include "base/read_file.h"
 #include "sim/plan/search/condition.h"
@@ -82,6 +83,20 @@ TEST_CASE("sweep: a range that goes down, and one of a billion values, are refus
   CHECK(refusal("{from: 1, to: 1e9, step: 1}") == many);
   CHECK(refusal("{from: 1, to: 1e308, step: 1e-300}") == many);  // the number of steps is infinite
   CHECK(refusal("{from: 1, to: 10, times: 1.000000001}") == many);
+}
+
+TEST_CASE("sweep: more keys or conditions than can be written point by point are refused") {
+  const auto refusal = [](const std::string& rest) {
+    return message_of([&] { (void)sweep_of(("scenario: {gpu: x}\n" + rest).c_str()); });
+  };
+  const auto repeated = [](const char* text, int times) {
+    std::string out;
+    for (int i = 0; i < times; ++i) out += fmt::format(fmt::runtime(text), i);
+    return out;
+  };
+  CHECK(refusal("grid: {" + repeated("k{}: [1], ", 1001) + "}") == "sweep.yaml:2:7: varies 1001 keys; at most 1000");
+  CHECK(refusal("grid: {batch: [1]}\nwhere: [" + repeated("batch > {}, ", 1001) + "]")
+            .ends_with("more than 1000 conditions"));
 }
 
 TEST_CASE("sweep: what cannot be a grid is refused") {
@@ -226,7 +241,28 @@ TEST_CASE("sweep store: a damaged file, another program's, and one in use are re
   const std::string used = folder.path() + "/used.sqlite";
   const SweepStore first(used);
   CHECK_THROWS_AS(SweepStore{used}, ConfigError);
+  CHECK_THROWS_AS(SweepStore{""}, ConfigError);
   CHECK_THROWS_AS(SweepStore{folder.path() + "/no/such/folder.sqlite"}, ConfigError);
+}
+
+TEST_CASE("sweep store: a stranger's views and triggers never run") {
+  const TemporaryFolder folder;
+  const auto attacked = [&](const char* name, const char* sql) {
+    const std::string path = folder.path() + "/" + name;
+    { const SweepStore made(path); }
+    sqlite3* db = nullptr;
+    REQUIRE(sqlite3_open(path.c_str(), &db) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(db, sql, nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(db);
+    CHECK_THROWS_AS(SweepStore{path}, ConfigError);
+    CHECK_THROWS_AS((void)read_store(path, [](StoredPoint&&) {}), ConfigError);
+  };
+  attacked(
+      "view",
+      "ALTER TABLE about RENAME TO old; CREATE VIEW about AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 "
+      "FROM c) SELECT 'roofcast_version' AS key, '9' AS value, '' AS checksum FROM c WHERE x<0");
+  attacked("trigger", "CREATE TRIGGER t BEFORE INSERT ON points BEGIN DELETE FROM grid; END");
+  attacked("computed", "CREATE TABLE more(x, y AS (printf('%1000000d', x)))");
 }
 
 TEST_CASE("sweep store: a bit that flips is told, and never changes a result") {
