@@ -14,7 +14,7 @@ struct RankBatch {
   double group_tokens = 0;  ///< tokens of all ranks together
 };
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding);
-/// Micro-batches into which a pipeline of pp stages cuts a step: at most as many as there are sequences and chunks.
+/// Micro-batches into which a pipeline of pp stages cuts a step: at most as many as a rank has sequences and chunks.
 /// While a chunk is not the last of its prompt, the next one follows it into the stage that it leaves (vLLM's scheduler
 /// counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism): one leaves the pipeline each
 /// pp-th of its way. The last one goes all the way, no faster than the chunk in front of it lets it: chunks that take
