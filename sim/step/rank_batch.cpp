@@ -52,8 +52,10 @@ double even_tokens(const Chunks& all, const Sharding& sharding) {
 double micro_batches(const StepBatch& batch, const Sharding& sharding) {
   const auto goes_on = [](const PrefillChunk& chunk) { return !chunk.last; };
   if (std::any_of(batch.prefills.begin(), batch.prefills.end(), goes_on)) return sharding.pp;
-  const double each = std::ceil(batch.decodes / static_cast<double>(sharding.attention_dp));
-  return micro_batches(sharding, static_cast<int>(each) + static_cast<int>(batch.prefills.size()));
+  const double ranks = sharding.attention_dp, each = std::ceil(batch.decodes / ranks);
+  int chunks = static_cast<int>(std::ceil(static_cast<double>(batch.prefills.size()) / ranks));
+  for (const RankLoad& rank : batch.ranks) chunks = std::max(chunks, rank.prefills);
+  return micro_batches(sharding, static_cast<int>(each) + chunks);
 }
 
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding) {

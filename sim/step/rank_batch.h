@@ -14,7 +14,7 @@ struct RankBatch {
   double group_tokens = 0;  ///< tokens of all ranks together
 };
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding);
-/// Number of micro-batches of a step in a pipeline of pp stages: at most the number of sequences and chunks. While a
+/// Micro-batches into which a pipeline of pp stages cuts a step: at most as many as a rank has sequences and chunks.
 /// chunk is not the last of its prompt, the next chunk follows it into the stage that it leaves (vLLM's scheduler
 /// counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism), so one chunk leaves the pipeline
 /// every pp-th of its time. The last chunk passes all stages, no faster than the chunk ahead of it allows. Chunks that

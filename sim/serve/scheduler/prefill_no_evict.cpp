@@ -1,6 +1,4 @@
 // Steps as in prefill_first, with memory for the whole output reserved.
-#include <algorithm>
-
 #include "sim/serve/scheduler.h"
 #include "sim/serve/step_plan.h"
 
@@ -14,9 +12,6 @@ class PrefillNoEvict final : public Scheduler {
     if (!step.has_prefill()) step.decode();
   }
   std::optional<double> reserved_output(const EngineSpec&, bool) const override { return 1.0; }
-  std::int64_t found_again(std::int64_t tokens, int prompt) const override {
-    return std::min<std::int64_t>(tokens, prompt);
-  }
 };
 
 }  // namespace

@@ -299,6 +299,30 @@ TEST_CASE("attention: empty shapes are our bug") {
   CHECK_THROWS_AS(attention_decode({.batch = 0, .mean_context = 5}, kGrouped, ideal(gpu)), InternalError);
 }
 
+TEST_CASE("attention: FlashAttention over prompts where nothing is measured") {
+  const GpuSpec gpu = round_gpu();
+  const attention::PrefillKernel &two = attention::flash_attention_2_prefill(),
+                                 &three = attention::flash_attention_3_prefill();
+  const PrefillShape prompt{.batch = 1, .query_len = 128, .context_before = 0};
+  const auto parts = [&](const attention::PrefillKernel& kernel) {
+    return attention::prefill_parts(prompt, kGrouped, kernel, kernel.assumed(gpu, Dtype::kBf16), gpu);
+  };
+  CHECK(parts(two).launch.in(kMicrosecond) == doctest::Approx(8 + 0.5));  // more for each 128 of head dimension
+  CHECK(parts(three).launch.in(kMicrosecond) == doctest::Approx(11.5 + 0.5));
+  // The third hands tiles out longest first: none is slower alone or pays for a window's border, the longest and the
+  // mean hardly add, and tiles and memory do not overlap beyond that.
+  const attention::PrefillParts alone = parts(three);
+  CHECK(alone.total(Seconds{}).time.base() ==
+        doctest::Approx((alone.tiles + alone.memory + alone.write).base()).epsilon(1e-12));
+  const auto constants = three.assumed(gpu, Dtype::kBf16);
+  const attention::PrefillParameters& held = three.parameters(constants);
+  CHECK(held.lone_slowdown == 1);
+  CHECK(held.window_blocks == 0);
+  CHECK(held.imbalance == 12);
+  const double write = parts(two).write.base(), least = 2 * 128 * 8 * 256 * 2.0 / 2e12;
+  CHECK(write > least);  // of keys and values, read and written in 16 bit
+}
+
 TEST_CASE("kernels: names are unique, and defaults and priors lie within their bounds") {
   std::set<std::string_view> names;
   for (const Kernel* kernel : kernels()) {

@@ -286,6 +286,18 @@ TEST_CASE("gemm: constants by format; one that was not measured borrows those of
   CHECK(gemm(shape, machine).time.in(kMicrosecond) < 5.0);
 }
 
+TEST_CASE("gemm: unpacking weights beside mma.sync starts slowly, beside wgmma as any product") {
+  GpuSpec gpu = round_gpu();
+  const auto ramp = [&](const MatmulKernel& kernel, Architecture architecture) {
+    gpu.architecture = architecture;
+    const ConstantsBlock constants = kernel.assumed(gpu, Dtype::kInt4);
+    return kernel.parameters(constants).ramp_k_steps;
+  };
+  CHECK(ramp(weight_only(), Architecture::kAmpere) == 30);
+  CHECK(ramp(weight_only(), Architecture::kAda) == 30);
+  CHECK(ramp(weight_only(), Architecture::kHopper) == ramp(cublaslt(), Architecture::kHopper));
+}
+
 TEST_CASE("gemm: an engine tunes nvfp4 at start-up; the untuned kernel runs only where it is asked for") {
   GpuSpec gpu = round_gpu();
   gpu.architecture = Architecture::kBlackwell;

@@ -672,6 +672,19 @@ TEST_CASE("chunks of a prompt follow each other through pipeline stages, the las
   CHECK(model.time({.prefills = first}).base() < 0.4 * model.time({.prefills = last}).base());
 }
 
+TEST_CASE("prompts of different ranks are no micro-batches of each other") {
+  const Sharding sharding{.pp = 4, .attention_dp = 8, .ep = 8};
+  const std::array<PrefillChunk, 2> prompts{{{.tokens = 1000}, {.tokens = 1000}}};
+  const StepBatch apart{.prefills = prompts};
+  CHECK(micro_batches(apart, sharding) == 1);
+  CHECK(rank_batch(apart, sharding).tokens == 1000);  // as one prompt alone
+  std::array<RankLoad, 8> loads{};
+  loads[3].prefills = 2;
+  const StepBatch together{.prefills = prompts, .ranks = loads};
+  CHECK(micro_batches(together, sharding) == 2);
+  CHECK(rank_batch(together, sharding).tokens == 1000);  // 2000 in two micro-batches
+}
+
 TEST_CASE("a short last chunk leaves a pipeline no sooner than the chunk in front of it") {
   auto d = deploy("llama-3.1-8b", "h100-sxm");
   d->sharding.pp = 4;
