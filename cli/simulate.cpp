@@ -20,6 +20,7 @@
 #include "sim/plan/all_cores.h"
 #include "sim/plan/deployment_flags.h"
 #include "sim/plan/failures.h"
+#include "sim/plan/idle_in_run.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
@@ -154,6 +155,8 @@ int run_simulate(std::span<const std::string> arguments) {
   if (metrics.completed + metrics.failed == 0)
     throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");
   if (writer) writer->close();
+  for (const std::string& line : idle_in_run(tree, scenario, options.fidelity(), metrics))
+    fmt::print(stderr, "{}\n", line);
   const bool wanted = options.has("intervals");
   const auto uncertain = wanted ? serving_intervals(scenario, metrics) : std::vector<MetricInterval>{};
   if (wanted && uncertain.empty() && metrics.completed > 0)

@@ -16,6 +16,7 @@
 #include "reports/services_report.h"
 #include "reports/simulation_report.h"
 #include "reports/sweep_report.h"
+#include "sim/plan/idle_in_run.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/measured/measured_source.h"
 #include "sim/plan/steady_load.h"
@@ -111,6 +112,8 @@ Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQue
                                                               serving_intervals(scenario, metrics))
                                    : reports::simulation_json(metrics, scenario);
   answer.json["question"] = reports::question_json(tree, fidelity(ideal));
+  for (std::string& line : idle_in_run(tree, scenario, fidelity(ideal), metrics))
+    answer.notes.push_back(std::move(line));
   if (metrics.load.saturated) answer.notes.push_back("saturated: " + reports::saturation_words(metrics));
   if (metrics.completed == 0) answer.reason = "every request failed";
   return answer;

@@ -16,7 +16,7 @@
 #include "sim/plan/prices.h"
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
-#include "sim/step/deployment.h"
+#include "sim/serve/scheduler.h"
 
 namespace roofcast::reports {
 namespace {
@@ -165,6 +165,12 @@ std::vector<std::string> warnings_of(const Estimate& e, const Deployment& d) {
     out.push_back(fmt::format("{} tokens are more than {} ({:.0f}): an engine would refuse them", tokens,
                               d.engine.max_model_len > 0 ? "engine.max_model_len" : "the context of " + d.model.name,
                               longest));
+  const std::int64_t uncut = make_scheduler(d.engine.scheduler)->uncut_tokens(d.engine.max_num_batched_tokens);
+  if (d.fidelity != Fidelity::kIdeal && !d.engine.chunked_prefill && r.prompt_tokens > uncut)
+    out.push_back(
+        fmt::format("prompts of {} tokens are longer than a step of {} (engine.max_num_batched_tokens), and {} "
+                    "does not cut them: it would refuse them",
+                    r.prompt_tokens, uncut, d.engine.name));
   return out;
 }
 

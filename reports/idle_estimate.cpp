@@ -1,13 +1,12 @@
 #include "reports/idle_estimate.h"
 
-#include <algorithm>
 #include <array>
-#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "reports/estimate_report.h"
+#include "sim/plan/idle_in_run.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/steady_load.h"
 #include "sim/step/deployment.h"
@@ -15,66 +14,38 @@
 namespace roofcast::reports {
 namespace {
 
-/// Settings that only affect simulations, or estimates only at some lengths.
-constexpr std::array<std::string_view, 27> kOfSimulation{
-    "policy",
-    "max_queue",
-    "seed",
-    "router",
-    "failures",
-    "autoscaling",
-    "objectives",
-    "engine.prefix_caching",
-    "engine.kv_offload",
-    "engine.kv_tiers",
-    "engine.preemption",
-    "engine.victim",
-    "engine.attention_kernel",
-    "engine.watermark",
-    "engine.chunked_prefill",
-    "engine.stream_interval",
-    "engine.receive_interval",
-    "engine.sampling",
-    "engine.block_size",
-    "engine.scheduler",
-    "engine.api_servers",
-    "engine.batch_wait",
-    "engine.rank_choice",
-    "engine.start_time",
-    "engine.handover_time",
-    "engine.reserve_output_ratio",
-    "engine.state_checkpoints",
-};
+/// What only the simulation asks for.
+constexpr std::array<std::string_view, 8> kOfSimulation{"policy",   "max_queue",   "seed",       "router",
+                                                        "failures", "autoscaling", "objectives", "workload"};
 
 }  // namespace
 
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                           const EstimateRequest& request, const Estimate& estimate) {
-  std::vector<std::string_view> written;
-  std::copy_if(kOfSimulation.begin(), kOfSimulation.end(), std::back_inserter(written),
-               [&](std::string_view key) { return writes(scenario, key); });
-  if (written.empty()) return {};
-  std::vector<std::string> lines;
+  std::vector<std::string> lines, said = idle_settings(scenario, read);
   Estimate bare = estimate;  // without the slow parts
   bare.steady.reset();
-  const std::string answer = estimate_json(bare, *read.deployment).dump();
-  const std::vector<std::string> said = idle_settings(scenario, read);
-  for (const std::string_view key : written) {
-    const auto names_it = [&](const std::string& line) { return line.starts_with(fmt::format("{} ", key)); };
-    if (std::any_of(said.begin(), said.end(), names_it)) continue;
-    try {
-      const Scenario without =
-          read_scenario(with_assignment(scenario, std::string(key) + "=null", std::string(key)), fidelity);
-      Estimate changed = roofcast::estimate(without.deployment, request);
-      bool same = estimate_json(changed, *without.deployment).dump() == answer;
-      if (same && estimate.steady) {
-        changed.steady = steady_load(without.deployment, request);
-        same = estimate_json(changed, *without.deployment).dump() == estimate_json(estimate, *read.deployment).dump();
-      }
-      if (same) lines.push_back(fmt::format("{} changes nothing in this estimate", key));
-    } catch (const ConfigError&) {  // the setting is required
+  const std::string quick = estimate_json(bare, *read.deployment).dump();
+  const std::string whole = estimate.steady ? estimate_json(estimate, *read.deployment).dump() : quick;
+  const auto same_answer = [&](const ConfigTree& tree) {
+    const Scenario other = read_scenario(tree, fidelity);
+    EstimateRequest asked = request;
+    asked.speculation = other.serving.speculation;
+    Estimate changed = roofcast::estimate(other.deployment, asked);
+    if (estimate_json(changed, *other.deployment).dump() != quick) return false;
+    if (!estimate.steady) return true;
+    changed.steady = steady_load(other.deployment, asked);
+    return estimate_json(changed, *other.deployment).dump() == whole;
+  };
+  const auto say = [&](const std::vector<LeftOut>& settings) {
+    for (const LeftOut& setting : settings) {
+      if (!is_idle(setting, same_answer)) continue;
+      lines.push_back(fmt::format("{} changes nothing in this estimate", setting.key));
+      said.push_back(lines.back());
     }
-  }
+  };
+  for (const std::string_view key : kOfSimulation) say(left_out(scenario, key, said));
+  say(settings_left_out(scenario, said));
   return lines;
 }
 

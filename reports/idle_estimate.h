@@ -9,8 +9,8 @@
 
 namespace roofcast::reports {
 
-/// One line for each queue or cache setting without which the answer is the same to the last digit: each is removed in
-/// turn and the estimate repeated. Settings in idle_settings() are not repeated.
+/// One line for each setting without which the answer is the same to the last digit: each is left out in turn, and the
+/// request estimated again. Settings of which idle_settings() speaks are not named twice.
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                           const EstimateRequest& request, const Estimate& estimate);
 

@@ -79,7 +79,9 @@ bool nothing_shared(const Scenario& s) { return s.workload && !shares_prefixes(*
 bool always_there(const Scenario& s) { return !s.serving.fleet.active(); }
 bool together(const Scenario& s) { return !s.serving.disaggregation; }
 bool one_replica(const Scenario& s) {
-  return s.serving.replicas == 1 && !s.serving.fleet.autoscaling && !s.serving.disaggregation;
+  const auto& apart = s.serving.disaggregation;
+  return s.serving.replicas == 1 && (!apart || apart->prefill_replicas == 1) && !s.serving.fleet.autoscaling &&
+         !s.serving.fleet.prefill_autoscaling;
 }
 bool by_rooflines(const Scenario& s) {
   const Deployment& d = *s.deployment;
@@ -154,7 +156,31 @@ bool keeps_no_tokens(const Scenario& s) {
 
 bool no_cache(const Scenario& s) { return !s.deployment->engine.kv_cache; }
 
+/// No weights have scales.
+bool no_groups(const Scenario& s) {
+  const Precision& p = s.deployment->precision;
+  return std::min({element_bits(p.weights), element_bits(p.attention_weights), element_bits(p.expert_weights)}) > 8;
+}
+
+/// Nothing of one request is found by another, nor is it longer for what they share, and no router looks at that.
+bool finds_no_prefixes(const Scenario& s) {
+  return !s.deployment->engine.prefix_caching && s.workload && s.workload->turns == 1 && one_replica(s);
+}
+
+bool same_all_day(const Scenario& s) {
+  return s.workload && !s.workload->clients.empty() &&
+         std::all_of(s.workload->clients.begin(), s.workload->clients.end(),
+                     [](const WorkloadSpec& client) { return client.arrivals.profile.empty() && !client.by_time; });
+}
+
 constexpr std::array kRules{
+    Rule{"precision.expert_weights", "the model has no routed experts", no_experts},
+    Rule{"precision.group_size", "no weights have scales by group", no_groups},
+    Rule{"precision.static_activations", "activations are not quantized",
+         [](const Scenario& s) { return element_bits(s.deployment->precision.activations) > 8; }},
+    Rule{"workload.distinct_prompts", "the engine keeps no prefixes (engine.prefix_caching)", finds_no_prefixes},
+    Rule{"workload.shared_prefix_tokens", "the engine keeps no prefixes (engine.prefix_caching)", finds_no_prefixes},
+    Rule{"workload.start", "the clients' load is the same all day", same_all_day},
     Rule{"model.num_key_value_heads", "latent attention caches one latent for all heads",
          [](const Scenario& s) { return has_latents(s.deployment->model); }},
     Rule{"precision.kv_cache", "no layer of the model keeps keys and values", keeps_no_tokens},
@@ -388,6 +414,18 @@ void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario
                                 (*client)->scalar));
 }
 
+/// A plan without objectives takes those of its workload; nothing else does.
+void add_objectives(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
+  if (!writes(scenario, "workload.objectives")) return;
+  const auto of_all = [](const Objective& o) { return o.client < 0; };
+  if (writes(scenario, "objectives"))
+    lines.emplace_back("workload.objectives changes nothing here: there are 'objectives' beside the workload");
+  else if (std::none_of(read.objectives.begin(), read.objectives.end(), of_all))
+    lines.emplace_back(
+        "workload.objectives changes nothing here: plans take them; a run needs 'objectives' beside the "
+        "workload");
+}
+
 /// Adds peak rates of the GPU for formats that are not used.
 void add_idle_rates(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
   const Deployment& d = *read.deployment;
@@ -418,6 +456,7 @@ std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenari
   add_hidden_masks(lines, read);
   add_small_tiers(lines, read);
   add_client_date(lines, scenario);
+  add_objectives(lines, scenario, read);
   add_idle_rates(lines, scenario, read);
   return lines;
 }

@@ -8,7 +8,7 @@
 #include "sim/model/feed_forward_model.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/search/condition.h"
-#include "sim/step/deployment.h"
+#include "sim/plan/search/load_test.h"
 
 namespace roofcast {
 namespace {
@@ -59,7 +59,20 @@ void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
          "'profile' of the arrivals, a trace, or 'clients'");
     note("failures", " changes nothing here: 'search.availability' plans the spare replicas for them");
   }
+  if (answer.plan.confidence <= 0)
+    note("search.load_uncertainty", " changes nothing here: a plan with 'confidence: 0' trusts the forecast");
+  if (answer.plan.grams_co2_per_kwh <= 0)
+    note("search.power_usage_effectiveness", " changes nothing here: 'carbon_intensity' is not given");
   const PlannedDeployment& winner = answer.result.ranked.front();
+  if (winner.candidate.scenario.deployment->fidelity == Fidelity::kIdeal)
+    note("search.confidence", " changes nothing here: the datasheet's roofline has no spread");
+  const auto& load = winner.candidate.scenario.workload;
+  const LoadKind kind = load && !answer.fleet ? load_kind(*load) : LoadKind::kWhole;
+  constexpr const char* kOwnLength = " changes nothing here: a plan's runs are as long as its percentiles need";
+  if (kind == LoadKind::kRate || kind == LoadKind::kUsers) {
+    for (const char* key : {"workload.requests", "workload.duration"}) note(key, kOwnLength);
+  }
+  if (kind == LoadKind::kRate) note("workload.warmup_requests", kOwnLength);
   Scenario played = winner.candidate.scenario;
   played.serving.replicas = winner.replicas;
   if (answer.fleet) played.serving.fleet.autoscaling = answer.fleet->scaling;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -78,7 +79,10 @@ RoleSpace read_role(std::optional<ConfigReader> in, const std::vector<std::strin
                                     {"max_num_seqs", &role.max_num_seqs},
                                     {"max_num_batched_tokens", &role.max_num_batched_tokens},
                                     {"workers", &role.workers}}) {
-    for (double value : in->numbers(key, {1, 1e6})) values->push_back(static_cast<int>(value));
+    for (double value : in->numbers(key, {1, 1e6})) {
+      if (value != std::floor(value)) in->fail(key, fmt::format("'{}' must be whole numbers, got {}", key, value));
+      values->push_back(static_cast<int>(value));
+    }
   }
   in->finish();
   return role;

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "sim/plan/idle_in_run.h"
+#include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/sweep.h"
 #include "tests/base/messages.h"
 
@@ -43,9 +45,17 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
       "model: deepseek-v3\nparallelism: {tp: 8}\nforce_unsupported: true\nprecision: {weights: ";
   CHECK(idle("", deepseek + "fp8}").front() ==
         "precision.weights changes nothing here: the model's own weights are fp8 in blocks already");
+  CHECK(idle("", "model: llama-3.1-8b\nprecision: {expert_weights: int4}").size() == 1);
+  CHECK(idle("", "model: llama-3.1-8b\nprecision: {group_size: 32}").size() == 1);
+  CHECK(idle("", "model: llama-3.1-8b\nprecision: {weights: int4, group_size: 32}").empty());
+  CHECK(idle("", "model: llama-3.1-8b\nprecision: {static_activations: true}").size() == 1);
   CHECK(idle(", kv_offload: 10 GB").size() == 1);  // no prompt shares a prefix
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded").size() == 1);
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded\nparallelism: {replicas: 2}").empty());
+  const std::string apart =
+      "model: llama-3.1-8b\nrouter: kv_aware\ndisaggregation: {prefill: {parallelism: {replicas: ";
+  CHECK(idle("", apart + "1}}}").size() == 1);
+  CHECK(idle("", apart + "2}}}").empty());
   CHECK(idle("", "model: llama-3.1-8b\nrouting: {distribution: uniform}").size() == 1);
   CHECK(idle("", "model: {name: deepseek-v2-lite, num_key_value_heads: 1}").size() == 1);
   CHECK(idle("", "model: {name: llama-3.1-8b, num_key_value_heads: 1}").empty());
@@ -111,6 +121,12 @@ TEST_CASE("idle settings: keys of a load that do nothing in it") {
       lines(arrivals + ", think_time: 2 s}, requests: 100") ==
       std::vector<std::string>{"workload.arrivals.think_time changes nothing here: a session has one turn ('turns')"});
   CHECK(lines(arrivals + ", think_time: 2 s}, requests: 100, turns: 2").empty());
+  const std::string judged = arrivals + "}, requests: 100, objectives: {ttft_p99: 1 s}";
+  CHECK(lines(judged) == std::vector<std::string>{"workload.objectives changes nothing here: plans take them; a run "
+                                                  "needs 'objectives' beside the workload"});
+  CHECK(
+      lines(judged + "}\nobjectives: {ttft_p99: 2 s") ==
+      std::vector<std::string>{"workload.objectives changes nothing here: there are 'objectives' beside the workload"});
   const std::string law = "think_time: {distribution: uniform, min: 1 s, max: 3 s}}, requests: 100, turns: 2";
   CHECK(lines(arrivals + ", " + law) ==
         std::vector<std::string>{
@@ -123,6 +139,42 @@ TEST_CASE("idle settings: keys of a load that do nothing in it") {
   CHECK(lines(arrivals + "}, requests: 100, duration: 11 s").empty());  // it may end before the last of them comes
   CHECK(lines(arrivals + "}, requests: 100, duration: 1 s") ==
         std::vector<std::string>{"workload.requests changes nothing here: 'duration' ends before so many arrive"});
+}
+
+TEST_CASE("idle settings: prompts that share what no engine keeps, and a time of day that is like all others") {
+  const auto said = [](const std::string& engine, const std::string& load, const std::string& rest = "") {
+    const ConfigTree tree = parse_config_text("model: llama-3.1-8b\ngpu: h100-sxm\nengine: {name: vllm, " + engine +
+                                                  "}\n" + rest + "workload: {requests: 9, " + load + "}\n",
+                                              "s.yaml");
+    return idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated)).size();
+  };
+  const std::string off = "prefix_caching: false", on = "prefix_caching: true",
+                    load =
+                        "arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: 64, output_tokens: 8, "
+                        "shared_prefix_tokens: 32";
+  CHECK(said(off, load) == 1);
+  CHECK(said(on, load) == 0);
+  CHECK(said(off, load + ", turns: 2") == 0);  // the prefix lengthens a session
+  CHECK(said(off, load, "router: prefix_aware\nparallelism: {replicas: 2}\n") == 0);
+  const auto clients = [](const std::string& profile) {
+    return "start: 1 h, clients: [{name: a, arrivals: {process: poisson, rate: 1 /s" + profile +
+           "}, prompt_tokens: 64, output_tokens: 8}]";
+  };
+  CHECK(said("max_num_seqs: 8", clients("")) == 1);
+  CHECK(said("max_num_seqs: 8", clients(", profile: [0.5, 1.5]")) == 0);
+}
+
+TEST_CASE("idle settings: keys of a load and of a search that a plan does without") {
+  const ConfigTree plan = parse_config_text(
+      "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 2 /s}, requests: 50, prompt_tokens: 64, "
+      "output_tokens: 8}\nobjectives: {ttft_p90: 500 ms}\nsearch: {gpus: [h100-sxm], max_gpus: 1, tp: [1], confidence: "
+      "0, load_uncertainty: 0.2, power_usage_effectiveness: 1.3}\n",
+      "p.yaml");
+  const std::vector<std::string> notes = answer_plan(plan, {}, PlanDetail::kAll).result.notes;
+  REQUIRE(notes.size() == 3);
+  CHECK(notes[0].starts_with("search.load_uncertainty changes nothing here"));
+  CHECK(notes[1].starts_with("search.power_usage_effectiveness changes nothing here"));
+  CHECK(notes[2].starts_with("workload.requests changes nothing here"));
 }
 
 TEST_CASE("idle settings: a tier without room for one block is told") {
@@ -166,6 +218,14 @@ void flips_of(const ConfigNode& map, const std::string& prefix, std::vector<std:
   }
 }
 
+/// Whether anything is said of a setting without effect in this scenario.
+bool says_something(const ConfigTree& tree, SpecCache& specs) {
+  const Scenario read = read_scenario(tree, Fidelity::kCalibrated, specs);
+  if (!idle_settings(tree, read).empty()) return true;
+  const ServingMetrics metrics = simulate(read.deployment, *read.workload, read.serving);
+  return !idle_in_run(tree, read, Fidelity::kCalibrated, metrics).empty();
+}
+
 std::string numbers_of(const ConfigTree& tree, SpecCache& specs) {
   return to_text(PointRunner(true, Fidelity::kCalibrated, specs).run(tree));
 }
@@ -173,19 +233,6 @@ std::string numbers_of(const ConfigTree& tree, SpecCache& specs) {
 }  // namespace
 
 TEST_CASE("silent settings: each setting of each engine acts, is refused, or is said to change nothing") {
-  // Limits and floors, which act where they bind: under more requests, longer prompts, a slower host.
-  const std::set<std::string> binds{"engine.max_num_seqs",
-                                    "engine.max_num_batched_tokens",
-                                    "engine.prompt_must_fit",
-                                    "engine.chunked_prefill",
-                                    "engine.scheduler_launches",
-                                    "engine.cuda_graphs.max_batch",
-                                    "engine.cuda_graphs.prefill_tokens",
-                                    "engine.cuda_graphs.plain_prefill",
-                                    "engine.cuda_graphs.dependent_launch",
-                                    "engine.host.scheduler_time",
-                                    "engine.host.scheduler_sequence_time",
-                                    "engine.host.launch_time"};
   const std::string workload =
       "workload:\n  arrivals: {process: poisson, rate: 8 /s}\n  requests: 60\n"
       "  prompt_tokens: {distribution: lognormal, mean: 900, p50: 500, max: 8000}\n  output_tokens: 100\n";
@@ -201,14 +248,14 @@ TEST_CASE("silent settings: each setting of each engine acts, is refused, or is 
       flips_of(*load_named("engines", engine, {}), "engine.", flips);
       for (const auto& [key, value] : flips) {
         const bool named = key == "engine.help" || key == "engine.version" || key == "engine.released";
-        if (named || binds.count(key) > 0) continue;
+        if (named) continue;
         INFO(std::string(setup) << engine << ": " << key << " = " << value);
         std::string after;
         const ConfigTree tree = with_value(plain, key, make_scalar(value), "flip");
         const bool refused = !message_of([&] { after = numbers_of(tree, specs); }).empty();
         const bool acts = !refused && after != before;
         acting += acts ? 1 : 0;
-        CHECK((refused || acts || !idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated, specs)).empty()));
+        CHECK((refused || acts || says_something(tree, specs)));
       }
     }
   }
@@ -251,8 +298,7 @@ std::string silent_flips(const ConfigTree& plain, const std::string& under, cons
     const ConfigTree tree = with_value(plain, under + key, make_scalar(value), "flip");
     if (!message_of([&] { after = numbers_of(tree, specs); }).empty()) continue;
     acting += after != before ? 1 : 0;
-    if (after == before && idle_settings(tree, read_scenario(tree, Fidelity::kCalibrated, specs)).empty())
-      silent += key + " = " + value + ", ";
+    if (after == before && !says_something(tree, specs)) silent += key + " = " + value + ", ";
   }
   return silent;
 }
@@ -266,11 +312,7 @@ const char* const kSmallLoad =
 }  // namespace
 
 TEST_CASE("silent settings: each key of each GPU acts, is refused, or is said to change nothing") {
-  // Remarks, other files, and limits: GPUs of a node beyond those that a replica has, the slower of two 16-bit formats,
-  // and what launches take outside graphs.
-  const std::set<std::string> exempt{
-      "announced",         "node.gpus_per_node",           "node.launch_speed", "dense.fp16", "efficiency.vllm",
-      "efficiency.trtllm", "efficiency.another_generation"};
+  const std::set<std::string> exempt{"announced"};  // a remark
   int acting = 0;
   for (const std::string& gpu : names_of("hardware")) {
     SpecCache specs;
@@ -279,9 +321,7 @@ TEST_CASE("silent settings: each key of each GPU acts, is refused, or is said to
                     kSmallLoad),
         "s.yaml");  // not bound by launches
     INFO(gpu);
-    std::set<std::string> here = exempt;
-    if (gpu.starts_with("mi3")) here.insert("l2_cache");  // 256 MiB hold whatever this load asks for again
-    CHECK(silent_flips(plain, "gpu.", *load_document("hardware", gpu, {}), here, specs, acting) == "");
+    CHECK(silent_flips(plain, "gpu.", *load_document("hardware", gpu, {}), exempt, specs, acting) == "");
   }
   CHECK(acting > 300);
 }

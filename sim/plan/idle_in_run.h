@@ -1,0 +1,37 @@
+#pragma once
+// Settings that a scenario writes and without which its answer is the same: limits that are not reached, times that
+// others hide, switches of what does not happen.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/plan/scenario.h"
+
+namespace roofcast {
+
+/// A scenario without one of the settings that it writes (null: of an entry of a list), and with other values of it:
+/// twice and half a number, the other of true and false.
+struct LeftOut {
+  std::string key;
+  ConfigTree without;
+  std::vector<ConfigTree> changed;
+};
+
+/// The key left out, unless a line of `said` names it, or a key that holds it; empty also where it is not written.
+std::vector<LeftOut> left_out(const ConfigTree& scenario, std::string_view key, const std::vector<std::string>& said);
+
+/// The settings of the engine, the GPU, the experts' choice, drafts, adapters and the fleet, each left out in turn.
+/// What repeats the named engine or GPU is no setting.
+std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::vector<std::string>& said);
+
+/// Whether the answer of none of these scenarios differs, of those that are not refused.
+bool is_idle(const LeftOut& setting, const std::function<bool(const ConfigTree&)>& same_answer);
+
+/// One line for each of these settings without which the run is the same to the last digit. The run is repeated for
+/// each, so that nothing is said of long ones.
+std::vector<std::string> idle_in_run(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
+                                     const ServingMetrics& metrics);
+
+}  // namespace roofcast
