@@ -73,6 +73,7 @@ class Replica {
     Departures departures;
     StepPlan plan;
     std::int64_t growth = 0;         ///< bytes of cache that the current run took for its decodes
+    int prompt_tokens = 0;           ///< of this step, where prompts follow them through a pipeline
     std::int64_t padding = 0;        ///< padding tokens in its chunks
     std::int64_t recomputed = 0;     ///< tokens computed beside the new one of each row where there is no cache
     std::int64_t repadded = 0;       ///< the part that pads rows to the longest

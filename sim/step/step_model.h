@@ -16,7 +16,7 @@ struct PrefillChunk {
   int tokens = 0;
   int context_before = 0;
   bool last = true;  ///< it ends its prompt: its last row passes the head
-  int ahead = 0;     ///< tokens of the previous chunk, which a pipeline still processes
+  int ahead = 0;     ///< prompt tokens of the step before, which a pipeline still processes
 };
 
 /// One attention-DP rank's part of a step.
@@ -38,6 +38,7 @@ struct StepBatch {
   double adapters = -1;
   /// Input of the encoders before the step, on the rank with the most.
   std::span<const EncoderWork> encodes{};
+  bool followed = false;  ///< prompts wait that enter a pipeline right behind those of this step
 };
 
 /// One line of a step's breakdown.
