@@ -116,21 +116,22 @@ StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& st
     while (left > 0) {
       const int before = static_cast<int>(done % r.prompt_tokens);
       const int tokens = static_cast<int>(std::min<std::int64_t>(left, r.prompt_tokens - before));
+      const std::int64_t ahead = d.sharding.pp > 1 && steps > 0 ? budget : std::min<std::int64_t>(before, budget);
       const bool last_round = done / r.prompt_tokens == rounds - 1;
       chunks.insert(chunks.end(), static_cast<std::size_t>(last_round ? r.batch - (rounds - 1) * ranks : ranks),
-                    {tokens, before, before + tokens == r.prompt_tokens,
-                     static_cast<int>(std::min<std::int64_t>(before, budget))});
+                    {tokens, before, before + tokens == r.prompt_tokens, static_cast<int>(ahead)});
       left -= tokens;
       done += tokens;
     }
     // In a large batch equal steps repeat: the last one represents the rest.
     const bool repeats = budget % r.prompt_tokens == 0 && total - done >= budget;
-    const double times =
-        repeats ? 1.0 + std::floor(static_cast<double>(total - done) / static_cast<double>(budget)) : 1.0;
+    double times = repeats ? 1.0 + std::floor(static_cast<double>(total - done) / static_cast<double>(budget)) : 1.0;
+    if (repeats && d.sharding.pp > 1 && (total - done) % budget == 0) times -= 1.0;  // nothing follows the last
     if (repeats) done += static_cast<std::int64_t>(times - 1.0) * budget;
     std::vector<EncoderWork> media;
     if (steps == 0) media = encoded_first(r, ranks);
-    merge(sum, model.breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks, .encodes = media}), times);
+    const StepBatch step{.prefills = chunks, .encodes = media, .followed = done < total};
+    merge(sum, model.breakdown(step), times);
     steps += times;
   }
   return sum;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "hw/kernels/elementwise.h"
 #include "sim/serve/media.h"
@@ -214,7 +215,7 @@ std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) {
 /// Number of steps for which the plan and the slowest rank stay the same.
 std::int64_t Replica::run_length() {
   std::int64_t limit = first().options.max_steps_per_event;
-  bool held = false;
+  bool fixed = false;
   for (const auto& rank : ranks_) {
     if (rank->plan.preempted() || rank->departures.due()) limit = std::min<std::int64_t>(limit, 1);
     held |= rank->plan.held();
@@ -369,8 +370,9 @@ void Replica::add_media(LiveRequest& r, std::vector<EncoderWork>& out) const {
 StepBatch Replica::step_batch() {
   priced_chunks_.clear();
   encodes_.clear();
-  const bool cached = engine().kv_cache;
+  const bool cached = engine().kv_cache, pipeline = deployment().sharding.pp > 1;
   const std::int64_t budget = engine().max_num_batched_tokens;
+  bool followed = false;
   if (!run_.ranks.empty()) then_ = run_.ranks;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = *ranks_[i];
@@ -379,19 +381,26 @@ StepBatch Replica::step_batch() {
     int longest = 0;  // longest prompt of the batch; the others are padded to it
     if (rank.parts.scheduler->pads())
       rank.parts.batch.for_each([&](Slot, const LiveRequest& r) { longest = std::max(longest, r.target); });
+    const int ahead = std::exchange(rank.prompt_tokens, 0);
     for (const PlannedChunk& c : rank.plan.chunks()) {
       LiveRequest& r = rank.parts.requests[c.slot];
       const bool last = r.base + c.tokens == r.target;
       if (!first().options.media.empty()) add_media(r, media);
       const int padding = last ? std::max(0, longest - r.target) : 0;
       rank.padding += padding;
+      const auto own = static_cast<int>(std::clamp<std::int64_t>(r.base - r.cached, 0, budget));
       priced_chunks_.push_back({.tokens = c.tokens + padding,
                                 .context_before = static_cast<int>(r.base),
                                 .last = last,
-                                .ahead = static_cast<int>(std::clamp<std::int64_t>(r.base - r.cached, 0, budget))});
+                                .ahead = std::max(own, ahead)});
+      if (pipeline) rank.prompt_tokens += c.tokens;
     }
+    followed |= rank.prompt_tokens > 0 && rank.parts.scheduler->continuous() && rank.plan.waiting_could_run();
     if (patches_of(media) > patches_of(encodes_)) encodes_ = std::move(media);
     if (!cached) compute_again(rank, i);
+  }
+  if (!followed) {
+    for (const auto& rank : ranks_) rank->prompt_tokens = 0;
   }
   return {.decodes = cached ? run_.rows : 0,
           .decode_context = cached ? run_.context : 0.0,
@@ -399,7 +408,8 @@ StepBatch Replica::step_batch() {
           .prefills = priced_chunks_,
           .ranks = then_,
           .adapters = run_.adapters,
-          .encodes = encodes_};
+          .encodes = encodes_,
+          .followed = followed};
 }
 
 /// Time to read from disk and tiers; ranks read in parallel.

@@ -74,6 +74,7 @@ class Replica {
     Departures departures;
     StepPlan plan;
     std::int64_t growth = 0;         ///< bytes of cache that the current run allocated for decodes
+    int prompt_tokens = 0;           ///< of this step, where prompts follow them through a pipeline
     std::int64_t padding = 0;        ///< padding tokens in its chunks
     std::int64_t recomputed = 0;     ///< tokens recomputed per step because there is no KV cache
     std::int64_t repadded = 0;       ///< part of `recomputed` that pads rows to the longest

@@ -29,6 +29,10 @@ bool StepPlan::prompt_could_run() const {
   const std::vector<Slot>& prompts = parts_.batch.prompts();
   if (std::any_of(prompts.begin(), prompts.end(), [&](Slot slot) { return !landing(parts_.requests[slot]); }))
     return true;
+  return waiting_could_run();
+}
+
+bool StepPlan::waiting_could_run() const {
   if (running() >= parts_.max_sequences) return false;
   Slot first = kNoSlot;
   parts_.queue.waiting().any_of([&](Slot slot) {

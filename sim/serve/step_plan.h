@@ -53,6 +53,7 @@ class StepPlan {
   /// Whether a prompt could take part in the current step: a running one, or the first waiting one if a slot and memory
   /// are free.
   bool prompt_could_run() const;
+  bool waiting_could_run() const;  ///< the first waiting one alone
   /// `balance`: whether prompts are held for those of other ranks. Empty: ranks are not balanced.
   void plan(std::optional<bool> balance);
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }

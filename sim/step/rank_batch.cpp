@@ -23,7 +23,8 @@ Chunks sum_of(std::span<const PrefillChunk> chunks) {
     sum.longest = std::max<double>(sum.longest, chunk.tokens);
     sum.rows += chunk.last ? 1 : 0;
     if (chunk.last && chunk.ahead > sum.front.tokens)
-      sum.front = {.tokens = chunk.ahead, .context_before = chunk.context_before - chunk.ahead, .last = false};
+      sum.front = {
+          .tokens = chunk.ahead, .context_before = std::max(0, chunk.context_before - chunk.ahead), .last = false};
   }
   return sum;
 }
@@ -51,7 +52,7 @@ double even_tokens(const Chunks& all, const Sharding& sharding) {
 
 double micro_batches(const StepBatch& batch, const Sharding& sharding) {
   const auto goes_on = [](const PrefillChunk& chunk) { return !chunk.last; };
-  if (std::any_of(batch.prefills.begin(), batch.prefills.end(), goes_on)) return sharding.pp;
+  if (batch.followed || std::any_of(batch.prefills.begin(), batch.prefills.end(), goes_on)) return sharding.pp;
   const double ranks = sharding.attention_dp, each = std::ceil(batch.decodes / ranks);
   int chunks = static_cast<int>(std::ceil(static_cast<double>(batch.prefills.size()) / ranks));
   for (const RankLoad& rank : batch.ranks) chunks = std::max(chunks, rank.prefills);

@@ -16,10 +16,11 @@ struct RankBatch {
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding);
 /// Micro-batches into which a pipeline of pp stages cuts a step: at most as many as a rank has sequences and chunks.
 /// chunk is not the last of its prompt, the next chunk follows it into the stage that it leaves (vLLM's scheduler
-/// counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism), so one chunk leaves the pipeline
-/// every pp-th of its time. The last chunk passes all stages, no faster than the chunk ahead of it allows. Chunks that
-/// take t_1 .. t_C alone take (t_1 + .. + t_C) / pp + (1 - 1 / pp) max t together: the makespan of a permutation flow
-/// shop whose jobs take equally long on each machine (Pinedo, Scheduling, 5th ed., theorem 6.1.8).
+/// counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism), and so do prompts that wait for
+/// tokens of the next step alone (StepBatch::followed): one step leaves the pipeline each pp-th of its way. The last
+/// one goes all the way, no faster than the chunk in front of it lets it: chunks that take t_1 .. t_C alone take (t_1 +
+/// .. + t_C) / pp + (1 - 1 / pp) max t together, the time of a permutation flow shop whose jobs take equally long on
+/// each machine (Pinedo, Scheduling, 5th ed., theorem 6.1.8).
 double micro_batches(const StepBatch& batch, const Sharding& sharding);
 
 /// Mixer work of one rank in one micro-batch.

@@ -20,7 +20,7 @@ struct PrefillChunk {
   int tokens = 0;
   int context_before = 0;
   bool last = true;  ///< last chunk of its prompt: its last row passes the LM head
-  int ahead = 0;     ///< tokens of the previous chunk, which is still in the pipeline
+  int ahead = 0;     ///< prompt tokens of the step before, which a pipeline still processes
 };
 
 /// The share of one attention-DP rank in a step.
@@ -42,6 +42,7 @@ struct StepBatch {
   double adapters = -1;
   /// Encoder input before the step, on the rank with the most.
   std::span<const EncoderWork> encodes{};
+  bool followed = false;  ///< prompts wait that enter a pipeline right behind those of this step
 };
 
 /// One line of a step's breakdown.

@@ -29,6 +29,26 @@ std::shared_ptr<Deployment> behind_front_end() {
 
 }  // namespace
 
+TEST_CASE("estimate: prompts of just the token budget pass a pipeline as those of a token more") {
+  const Scenario s = read_scenario(
+      parse_config_text("model: llama-3.1-70b\ngpu: h100-sxm\nengine: {name: vllm, max_num_batched_tokens: 8192}\n"
+                        "parallelism: {tp: 2, pp: 4}\n",
+                        "s.yaml"),
+      Fidelity::kCalibrated);
+  const auto ttft = [&](int prompt) {
+    return estimate(s.deployment, {.batch = 16, .prompt_tokens = prompt, .output_tokens = 1}).ttft.base();
+  };
+  CHECK(ttft(8192) == doctest::Approx(ttft(8193)).epsilon(0.1));
+  const auto last = [&](int prompt) {
+    WorkloadSpec all;
+    all.requests = 16;
+    all.prompt_tokens.law = LengthSpec::Fixed{prompt};
+    all.output_tokens.law = LengthSpec::Fixed{1};
+    return simulate(s.deployment, all, {}).ttft_ms.max();
+  };
+  CHECK(last(8192) == doctest::Approx(last(8193)).epsilon(0.25));
+}
+
 TEST_CASE("lengths that nobody names fit the model") {
   const auto usual = [](const std::string& model, std::optional<int> prompt = {}, std::optional<int> output = {}) {
     const auto d =

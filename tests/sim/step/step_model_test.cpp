@@ -672,6 +672,19 @@ TEST_CASE("chunks of a prompt follow each other through pipeline stages, the las
   CHECK(model.time({.prefills = first}).base() < 0.4 * model.time({.prefills = last}).base());
 }
 
+TEST_CASE("whole prompts follow each other through pipeline stages as chunks of one prompt do") {
+  auto d = deploy("llama-3.1-8b", "h100-sxm");
+  d->sharding.pp = 4;
+  const std::array<PrefillChunk, 1> prompt{{{.tokens = 8192}}}, chunk{{{.tokens = 8192, .last = false}}};
+  CHECK(rank_batch({.prefills = prompt, .followed = true}, d->sharding).tokens == 2048);
+  StepModel model(d);
+  const Seconds followed = model.time({.prefills = prompt, .followed = true});
+  CHECK(followed.base() == doctest::Approx(model.time({.prefills = chunk}).base()).epsilon(0.01));
+  // The last step waits for the longer one of another prompt in front: 100 / 4, and three stages behind 8192 / 4 each.
+  const std::array<PrefillChunk, 1> after{{{.tokens = 100, .ahead = 8192}}};
+  CHECK(rank_batch({.prefills = after}, d->sharding).tokens == 25 + 6144);
+}
+
 TEST_CASE("prompts of different ranks are no micro-batches of each other") {
   const Sharding sharding{.pp = 4, .attention_dp = 8, .ep = 8};
   const std::array<PrefillChunk, 2> prompts{{{.tokens = 1000}, {.tokens = 1000}}};
