@@ -12,17 +12,13 @@ struct HostCosts {
   Seconds scheduler_sequence_time{};  ///< the same, per running sequence
   Seconds worker_time{};        ///< more of it where a replica has several GPUs: the driver sends each step to workers
   Seconds prefill_step_time{};  ///< more for a step that holds a prefill chunk
-  Seconds eager_step_time{};    ///< launching a step without CUDA graphs, beside its kernels: the GPU works meanwhile
-  Seconds eager_prompt_time{};  ///< the same, per prompt: TensorRT-LLM 1.0 sets its sampling up in C++
-  Seconds launch_time{};        ///< launching one kernel of it; an eager step is never faster than its launches
+  Seconds launch_time{};        ///< launching one kernel of an eager step, which is never faster than its launches
   Seconds request_time{};       ///< front end, per request, one after another: tokenization, queues between processes
   Seconds request_latency{};    ///< fixed delay of the front end before a request reaches the engine and back
   Seconds token_time{};         ///< front end, per output token, one after another: detokenization and streaming
   Seconds prompt_token_time{};  ///< front end, per prompt token, one after another
-  Seconds piece_time{};  ///< a layer of a step whose attention is launched between two pieces of a graph, and again for
-                         ///< each doubling of the ranks, which launch by themselves and wait for the last
-  Seconds graph_gap{};   ///< between two kernels of a graph that starts each when the one before has ended
-  Seconds rank_skew{};   ///< time that ranks wait for each other at a collective, beyond its benchmark
+  Seconds graph_gap{};          ///< between two kernels of a graph that starts each when the one before has ended
+  Seconds rank_skew{};          ///< time that ranks wait for each other at a collective, beyond its benchmark
 
   /// Multiplies all times of the host by `factor`, but not graph_gap and rank_skew.
   void scale(double factor);

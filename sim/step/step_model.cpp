@@ -122,7 +122,7 @@ StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
   }
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
-  if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;
+  if (!total.host.eager) total.sum.seconds += total.host.gap * total.sum.kernels;
   if (waits_in_products(*deployment)) total.sum.seconds += total.host.launching(total.sum.launches);
   return total;
 }
