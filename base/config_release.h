@@ -9,9 +9,9 @@
 
 namespace roofcast {
 
-/// "0.10.2" as {0, 10, 2}. A release candidate ("1.0.0rc3") or post release counts as its release; a leading "v" is
-/// passed over. Empty when the text is no version: numbers with dots, then at most candidates, posts or builds of them
-/// ("1.2.0rc6.post2", "0.19.1.dev3+g1a2b").
+/// "0.10.2" as {0, 10, 2}. A release candidate ("1.0.0rc3") or post release counts as its release; a leading "v", or "b"
+/// of a build, is passed over. Empty when the text is no version: numbers with dots, then at most candidates, posts or
+/// builds of them ("1.2.0rc6.post2", "0.19.1.dev3+g1a2b").
 std::vector<int> version_numbers(std::string_view version);
 /// -1, 0 or 1. Missing numbers count as 0.
 int compare_versions(std::string_view left, std::string_view right);
@@ -23,6 +23,8 @@ struct Release {
   std::string version;
   std::string date;           ///< of publication, yyyy-mm-dd
   bool beyond_known = false;  ///< asked for a release newer than the newest that is known: this is the newest
+  bool assumed = false;       ///< none was asked for: this is the newest that is known
+  std::string like = {};      ///< the listed release whose settings this has, if it is not listed itself
 };
 
 /// One setting of a release, and the change that made it so.
@@ -44,8 +46,8 @@ bool has_releases(const ConfigTree& document);
 /// nearest version when there is none such.
 Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin);
 
-/// The document's settings at a release as one map, with `name`, `version`, `released`, `help` and, where the release
-/// is newer than what is known, `beyond_known: true`.
+/// The document's settings at a release as one map, with `name`, `version`, `released`, `help` and, where they hold,
+/// `beyond_known: true` and `version_assumed: true`.
 ConfigTree settings_at(const ConfigTree& document, const Release& release);
 
 /// Every setting of a release with its source, in the order of the document. `host_source` of the document is that of

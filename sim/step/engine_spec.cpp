@@ -258,6 +258,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.version = in.text("version", "");
   e.released = in.text("released", "");
   e.beyond_known = in.boolean("beyond_known", false);
+  e.version_assumed = in.boolean("version_assumed", false);
   in.ignore("source");
   in.ignore("help");
   parse_set(in, e);

@@ -83,9 +83,9 @@ struct GpuDefaults {
 
 struct EngineSpec : OperatorSettings {
   std::string name;
-  std::string version;                         ///< of the release with these defaults
-  std::string released;                        ///< day of the release, yyyy-mm-dd
+  std::string version, released;               ///< the release with these defaults, and its day, yyyy-mm-dd
   bool beyond_known = false;                   ///< the requested release is newer than the newest known one
+  bool version_assumed = false;                ///< none was requested: it is the newest known one
   std::uint64_t settings_id = 0;               ///< equal for equal settings; 0: unknown
   std::string kernels = kDefaultKernels;       ///< a name of configs/kernels
   std::shared_ptr<const Rooflines> rooflines;  ///< of its own kernels; collectives are those of `kernels`
