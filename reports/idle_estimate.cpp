@@ -15,7 +15,7 @@ namespace roofcast::reports {
 namespace {
 
 /// What the simulation asks for, and an estimate mostly does not, or what binds at some lengths alone.
-constexpr std::array<std::string_view, 27> kOfSimulation{
+constexpr std::array<std::string_view, 28> kOfSimulation{
     "policy",
     "max_queue",
     "seed",
@@ -43,6 +43,7 @@ constexpr std::array<std::string_view, 27> kOfSimulation{
     "engine.handover_time",
     "engine.reserve_output_ratio",
     "engine.state_checkpoints",
+    "engine.host.scatter",
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ std::string host_of(const EngineSpec& e) {
         e.host.worker_time, e.host.prefill_step_time, e.host.launch_time, e.host.request_time, e.host.request_latency,
         e.host.token_time, e.host.prompt_token_time, e.host.graph_gap, e.host.rank_skew})
     out += text_of(cost) + " ";
-  return out;
+  return out + text_of(e.host.scatter);
 }
 
 std::string tiers_of(const EngineSpec& e) {

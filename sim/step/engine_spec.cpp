@@ -28,7 +28,8 @@ HostCosts parse_host(ConfigReader in) {
                  .token_time = in.time("token_time", none),
                  .prompt_token_time = in.time("prompt_token_time", none),
                  .graph_gap = in.time("graph_gap", none),
-                 .rank_skew = in.time("rank_skew", none)};
+                 .rank_skew = in.time("rank_skew", none),
+                 .scatter = in.number("scatter", 0.0, {0.0, 2.0})};
   in.finish();
   return host;
 }

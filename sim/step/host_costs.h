@@ -20,6 +20,9 @@ struct HostCosts {
   Seconds graph_gap{};          ///< between two kernels of a graph that starts each when the one before has ended
   Seconds rank_skew{};          ///< time that ranks wait for each other at a collective, beyond its benchmark
 
+  double scatter = 0;  ///< standard deviation, relative to the mean, of the time that the front end takes a request in
+                       ///< and of what the GPU waits for the host in a step: no two are alike
+
   /// Multiplies all times of the host by `factor`, but not graph_gap and rank_skew.
   void scale(double factor);
 };

@@ -208,7 +208,8 @@ StepCost StepModel::cost(const StepBatch& batch) {
   return {.time = total.time(),
           .flops = Flops(total.sum.flops),
           .bytes = Bytes(total.sum.bytes),
-          .launched = total.host.launched(total.sum.launches)};
+          .launched = total.host.launched(total.sum.launches),
+          .host = Seconds(total.host.before)};
 }
 
 /// Prices a run segment by segment: within a segment of the curve the step time is linear in the step number. Calls
@@ -257,7 +258,8 @@ StepCost StepModel::State::decode_run(const StepBatch& batch, const StepTotal& f
   return {.time = Seconds(seconds),
           .flops = Flops(flops),
           .bytes = Bytes(bytes),
-          .launched = fixed.host.launched(launches)};
+          .launched = fixed.host.launched(launches),
+          .host = Seconds(fixed.host.before * static_cast<double>(steps))};
 }
 
 StepCost StepModel::decode_run(const StepBatch& first, std::int64_t steps) {
