@@ -417,10 +417,14 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
     return entry.key == "name" || (released && entry.key == "version");
   });
   const NameAndVersion found = followed(kind, asked, origin);
-  if (const ConfigTree document = load_document(kind, found.name, origin); has_releases(document)) {
+  const ConfigTree document = load_document(kind, found.name, origin);
+  if (has_releases(document)) {
     check_introduced(document, find_release(document, found.version, origin), changes);
-    check_own(kind, document, changes);
+  } else if (kind == "engines" && version != nullptr && *version && !is_path(found.name)) {
+    throw ConfigError((*version)->mark,
+                      fmt::format("releases of engine '{}' are not known: leave 'version' out", found.name));
   }
+  if (kind == "engines") check_own(kind, document, changes);
   return overlay(load_release(kind, asked, origin), changes);
 }
 

@@ -162,7 +162,7 @@ bool take_suffix(std::string_view& text) {
 
 std::vector<int> version_numbers(std::string_view version) {
   std::vector<int> numbers;
-  if (!version.empty() && version.front() == 'v') version.remove_prefix(1);
+  if (!version.empty() && (version.front() == 'v' || version.front() == 'b')) version.remove_prefix(1);
   while (true) {
     int number = 0;
     std::size_t digits = 0;
@@ -229,11 +229,29 @@ bool has_leading_zero(std::string_view version) {
   return false;
 }
 
+/// Releases by one number, as the builds of llama.cpp, of which there are many between those that are listed.
+bool of_builds(const std::vector<int>& version) { return version.size() == 1; }
+
+/// Whether `asked` is so far beyond the newest release that it is a slip: 0.145 after 0.28, or 0.5.99 after 0.5.21;
+/// 0.33 may be out.
+bool is_far(const std::vector<int>& asked, const std::vector<int>& last) {
+  constexpr int kFar = 20;
+  if (of_builds(last)) return asked.size() > 1 || asked.front() > 2 * last.front();
+  std::size_t i = 0;
+  while (i < asked.size() && i < last.size() && asked[i] == last[i]) ++i;
+  if (i == asked.size() || i == last.size()) return false;
+  return asked[i] > last[i] + (i == 0 ? 1 : kFar);
+}
+
 }  // namespace
 
 Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin) {
   const std::vector<Release> releases = releases_of(document);
-  if (version.empty()) return releases.back();
+  if (version.empty()) {
+    Release newest = releases.back();
+    newest.assumed = true;
+    return newest;
+  }
   if (is_date(version)) return at_date(document, releases, version, origin);
   const std::vector<int> asked = version_numbers(version);
   const bool every = asked.size() == 1 && asked.front() == 0;  // "0" matches 0.1 as well as 0.28
@@ -245,25 +263,22 @@ Release find_release(const ConfigTree& document, std::string_view version, const
       return *release;
   }
   if (compare_versions(version, newest.version) > 0) {
-    constexpr int kFarMinor = 20;  // 0.145 after 0.28 is a typing error; 0.33 may have been released since
-    const bool far =
-        asked.front() == last.front() && asked.size() > 1 && last.size() > 1 && asked[1] > last[1] + kFarMinor;
-    if (asked.front() > last.front() + 1 || far) fail_unknown(document, releases, version, origin);
+    if (is_far(asked, last)) fail_unknown(document, releases, version, origin);
     std::vector<int> stem = last;
     while (!stem.empty() && stem.back() == 0) stem.pop_back();  // 0.24.1 is a patch of 0.24.0
     Release release = newest;
     release.beyond_known = !begins_with(asked, stem);
     return release;
   }
-  // For a patch that is not listed, take the newest listed patch before it.
+  // A patch or a build that is not listed: the newest listed one of its minor release, or of all builds, before it.
   const Release* found = nullptr;
   for (const Release& release : releases) {
     const std::vector<int> numbers = version_numbers(release.version);
     const bool minor = asked.size() > 2 && numbers.size() > 1 && numbers[0] == asked[0] && numbers[1] == asked[1];
-    if (minor && compare_versions(release.version, version) < 0) found = &release;
+    if ((minor || of_builds(last)) && compare_versions(release.version, version) < 0) found = &release;
   }
   if (found == nullptr) fail_unknown(document, releases, version, origin);
-  return {.version = std::string(version), .date = found->date};
+  return {.version = std::string(version), .date = found->date, .like = found->version};
 }
 
 ConfigTree settings_at(const ConfigTree& document, const Release& release) {
@@ -275,6 +290,7 @@ ConfigTree settings_at(const ConfigTree& document, const Release& release) {
   entries.push_back({"version", mark, make_scalar(release.version, mark)});
   if (!release.date.empty()) entries.push_back({"released", mark, make_scalar(release.date, mark)});
   if (release.beyond_known) entries.push_back({"beyond_known", mark, make_scalar("true", mark)});
+  if (release.assumed) entries.push_back({"version_assumed", mark, make_scalar("true", mark)});
   ConfigTree tree = make_map(std::move(entries), mark);
   if (const ConfigTree* settings = document->find("settings"); settings != nullptr && *settings)
     tree = overlay(tree, *settings);

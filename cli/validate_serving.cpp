@@ -207,6 +207,9 @@ int validate_published(const Options& options, const CsvTable& table) {
   printed.add("groups", accuracy_table(lines), reports::accuracy_json(lines));
   if (ranges) add_coverage(printed, coverage(covered_published(table, runs)));
   printed.finish();
+  for (std::size_t row = 0; row < runs.size(); ++row) {
+    if (!runs[row].doubt.empty()) fmt::print(stderr, "not scored: row {}: {}\n", row + 1, runs[row].doubt);
+  }
   return kDone;
 }
 

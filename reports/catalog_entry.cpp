@@ -24,6 +24,7 @@ std::string release_text(const ConfigTree& document, const Release& release, con
   if (format == "json") {
     nlohmann::ordered_json json{{"name", name}, {"version", release.version}, {"released", release.date}};
     json["beyond_known"] = release.beyond_known;
+    if (!release.like.empty()) json["like"] = release.like;
     for (const SourcedSetting& s : settings)
       json["settings"].push_back({{"key", s.key}, {"value", s.value}, {"since", s.since}, {"source", s.source}});
     return entry_text("engines", json);
@@ -38,7 +39,9 @@ std::string release_text(const ConfigTree& document, const Release& release, con
   if (format == "csv") return table.csv();
   return fmt::format("{} {}{}{}\n\n", name, release.version,
                      release.date.empty() ? "" : fmt::format(", published {}", release.date),
-                     release.beyond_known ? ", the newest known; what was asked for is newer" : "") +
+                     release.beyond_known   ? ", the newest known; what was asked for is newer"
+                     : release.like.empty() ? ""
+                                            : fmt::format("; not listed, taken as {}", release.like)) +
          table.text();
 }
 

@@ -30,11 +30,10 @@ std::string host_of(const EngineSpec& e) {
   std::string out;
   for (const Seconds cost :
        {e.host.step_time, e.host.sequence_time, e.host.scheduler_time, e.host.scheduler_sequence_time,
-        e.host.worker_time, e.host.prefill_step_time, e.host.eager_step_time, e.host.eager_prompt_time,
-        e.host.launch_time, e.host.request_time, e.host.request_latency, e.host.token_time, e.host.prompt_token_time,
-        e.host.piece_time, e.host.graph_gap, e.host.rank_skew})
+        e.host.worker_time, e.host.prefill_step_time, e.host.launch_time, e.host.request_time, e.host.request_latency,
+        e.host.token_time, e.host.prompt_token_time, e.host.graph_gap, e.host.rank_skew})
     out += text_of(cost) + " ";
-  return out;
+  return out + text_of(e.host.scatter);
 }
 
 std::string tiers_of(const EngineSpec& e) {

@@ -57,7 +57,12 @@ nlohmann::ordered_json provenance_json(const Deployment& d) {
   out["fidelity"] = d.fidelity == Fidelity::kIdeal ? "ideal" : "calibrated";
   out["kernels"] = d.engine.rooflines != nullptr ? d.engine.rooflines->name : d.efficiency->kernels();
   if (d.gpu_changed) out["gpu_changed"] = true;
+  if (const std::optional<KernelRelease> measured = kernel_release(d); measured && by_kernels) {
+    out["kernels_release"] = measured->engine + "-" + measured->version;
+    if (has_kernels_of_another_release(d)) out["kernels_of_another_release"] = true;
+  }
   if (d.engine.beyond_known) out["engine_beyond_known"] = true;
+  if (d.engine.version_assumed) out["engine_version_assumed"] = true;
   if (!d.model.assumptions.empty()) out["assumptions"] = d.model.assumptions;
   out["roofcast_version"] = ROOFCAST_VERSION;
   return out;
@@ -69,6 +74,7 @@ std::string provenance_line(const Deployment& d) {
   std::string newer = d.engine.beyond_known ? fmt::format("; the release asked for is newer than {}, the newest known",
                                                           engine_name(d.engine))
                                             : "";
+  if (d.engine.version_assumed) newer += "; no release given: the newest known is assumed";
   if (has_kernels_of_another_release(d)) {
     const KernelRelease measured = *kernel_release(d);
     newer += fmt::format("; kernels measured under {}-{}; this release is another", measured.engine, measured.version);

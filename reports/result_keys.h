@@ -14,6 +14,8 @@ inline constexpr auto kDeployment = keys("model", "gpu", "engine", "engine_versi
                                          "precision.weights", "precision.activations", "precision.kv_cache");
 inline constexpr auto kContextParallel = keys("parallelism.dcp");
 inline constexpr auto kProvenance = keys("parameters", "source", "fidelity", "kernels", "roofcast_version");
+inline constexpr auto kReleases =
+    keys("kernels_release", "kernels_of_another_release", "engine_beyond_known", "engine_version_assumed");
 inline constexpr auto kLatencies =
     keys("mean_ttft_ms", "median_ttft_ms", "p90_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "median_tpot_ms",
          "p90_tpot_ms", "p99_tpot_ms", "mean_itl_ms", "median_itl_ms", "p90_itl_ms", "p99_itl_ms", "mean_e2el_ms",
@@ -59,6 +61,7 @@ inline constexpr std::array kEstimateGroups{KeyGroup{"", kDeployment},
                                             KeyGroup{"operators[].", kOperator},
                                             KeyGroup{"memory_by_context[].", kContext},
                                             KeyGroup{"provenance.", kProvenance},
+                                            KeyGroup{"provenance.", kReleases, Presence::kSometimes},
                                             KeyGroup{"machine.", kCalibratedMachine, Presence::kTogether},
                                             KeyGroup{"speculation.", kSpeculation, Presence::kTogether},
                                             KeyGroup{"speculation.", kSpeculationCosts, Presence::kSometimes},
@@ -96,6 +99,7 @@ inline constexpr std::array kSimulationGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"", kSaturated, Presence::kTogether},
                                               KeyGroup{"", kLatencies},
                                               KeyGroup{"provenance.", kProvenance},
+                                              KeyGroup{"provenance.", kReleases, Presence::kSometimes},
                                               KeyGroup{"objectives[].", kObjective, Presence::kTogether},
                                               KeyGroup{"intervals[].", kInterval, Presence::kTogether},
                                               KeyGroup{"intervals[].", kIntervalFleet, Presence::kTogether},
@@ -187,6 +191,7 @@ inline constexpr std::array kPlanGroups{
     KeyGroup{"deployments[].objectives[].", kObjective},
     KeyGroup{"deployments[].objectives[].", kObjectiveInterval, Presence::kTogether},
     KeyGroup{"deployments[].provenance.", kProvenance},
+    KeyGroup{"deployments[].provenance.", kReleases, Presence::kSometimes},
     KeyGroup{"deployments[].", kPlannedRisk, Presence::kSometimes},
     KeyGroup{"deployments[].objectives[].", kVerdict, Presence::kSometimes},
     KeyGroup{"deployments[].price.", kPrice, Presence::kSometimes},
@@ -238,7 +243,8 @@ inline constexpr std::array kComparisonGroups{KeyGroup{"", kDeployment},
                                               KeyGroup{"metrics[].", kComparedMetric},
                                               KeyGroup{"metrics[].", kComparedInterval, Presence::kSometimes},
                                               KeyGroup{"assumptions[].", kAssumption},
-                                              KeyGroup{"provenance.", kProvenance}};
+                                              KeyGroup{"provenance.", kProvenance},
+                                              KeyGroup{"provenance.", kReleases, Presence::kSometimes}};
 
 // validation: "of" is kernels, serving or requests
 inline constexpr auto kValidation = keys("of");

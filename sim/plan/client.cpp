@@ -19,7 +19,7 @@ namespace {
 /// A document of configs/clients.
 struct Client {
   std::string name;
-  std::vector<std::string> also;
+  std::vector<std::string> also, engines;  ///< `engines`: the only ones that it can load; empty: any
   bool closed_loop = false, open_loop = false, all_at_once = false;  ///< loads that it sends
   int requests_per_user = 0, warmup_per_user = 0;                    ///< of a closed loop
   int requests = 0, warmup = 0;                                      ///< for any load; 0: not stated
@@ -41,6 +41,7 @@ Client parse_client_document(const ConfigTree& tree) {
   Client c;
   c.name = in.text("name");
   c.also = in.texts("also");
+  c.engines = in.texts("engines");
   for (std::string_view key : {"help", "source"}) in.ignore(key);
   for (const std::string& load : in.texts("loads")) {
     const auto at = std::find(kLoads.begin(), kLoads.end(), load);
@@ -267,6 +268,10 @@ ConfigTree expand_client(const ConfigTree& workload, const DeploymentFacts& fact
   if (name == nullptr || !*name) return workload;
   const std::string client_name = find_client((*name)->scalar, (*name)->mark);
   const Client client = parse_client_document(load_named("clients", client_name, (*name)->mark));
+  if (!client.engines.empty() && !facts.engine.empty() &&
+      std::find(client.engines.begin(), client.engines.end(), facts.engine) == client.engines.end())
+    throw ConfigError((*name)->mark, fmt::format("client '{}' sends its load to {} alone, not to {}", client_name,
+                                                 join(client.engines, ", "), facts.engine));
   DeploymentFacts dated = facts;
   if (const ConfigTree* day = workload->find("client_date"); day != nullptr && *day) {
     if (!is_date((*day)->scalar)) throw ConfigError((*day)->mark, "'client_date' must be a day as 2025-12-31");

@@ -185,6 +185,8 @@ constexpr std::array kRules{
          [](const Scenario& s) { return has_latents(s.deployment->model); }},
     Rule{"precision.kv_cache", "no layer of the model keeps keys and values", keeps_no_tokens},
     Rule{"engine.host.worker_time", "one GPU serves a replica", no_collectives},
+    Rule{"engine.host.scatter", "on the ideal roofline the host takes no time",
+         [](const Scenario& s) { return s.deployment->fidelity == Fidelity::kIdeal; }},
     Rule{"engine.cuda_graphs.dependent_launch", "CUDA graphs are off", no_graphs},
     Rule{"engine.cuda_graphs.dependent_launch", "no gap between the kernels of a graph is counted (host.graph_gap)",
          [](const Scenario& s) {

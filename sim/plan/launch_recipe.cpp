@@ -159,9 +159,19 @@ LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& fa
                            const Mark& origin) {
   const bool launches = recipe.engines.empty() ||
                         std::find(recipe.engines.begin(), recipe.engines.end(), facts.engine) != recipe.engines.end();
-  if (!launches)
-    throw ConfigError(origin, fmt::format("recipe '{}' does not launch {} (it launches {})", recipe.name, facts.engine,
-                                          join(recipe.engines, ", ")));
+  if (!launches) {
+    std::vector<std::string> others;
+    for (const auto& [name, other] : all_recipes()) {
+      const auto& engines = other.engines;
+      if (name == other.name && (engines.empty() || std::count(engines.begin(), engines.end(), facts.engine) > 0))
+        others.push_back(name);
+    }
+    throw ConfigError(
+        origin,
+        fmt::format("recipe '{}' does not launch {} (it launches {}){}", recipe.name, facts.engine,
+                    join(recipe.engines, ", "),
+                    others.empty() ? "" : fmt::format("; {} is launched by {}", facts.engine, join(others, ", "))));
+  }
   LaunchSettings settings;
   const auto lay = [](ConfigTree& over, const ConfigTree& more) { over = over ? overlay(over, more) : more; };
   for (const LaunchRule& rule : recipe.rules) {

@@ -3,7 +3,8 @@
 
 namespace roofcast {
 
-/// system_spread() of a planned deployment: its launch command is known, its host is not.
+/// system_spread() of a deployment that a plan launches by its own command: how is known then,
+/// and which release; on which host is not.
 SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime, double launching);
 
 }  // namespace roofcast

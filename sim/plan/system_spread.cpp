@@ -120,8 +120,8 @@ SystemSpread launching_spread(double share) {
   return normal(Uncertainty::Deviation{share * whole.ttft, share * whole.tpot});
 }
 
-/// `launch`: uncertainty of the launch; `release`: the kernels are those of another release.
-SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool release,
+/// `launch`: what is not known of it; `assumed`: nor is the release, which is the newest.
+SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool assumed,
                        double launching) {
   if (!has_spread(d, regime)) return {};
   const Uncertainty& u = uncertainty();
@@ -129,7 +129,8 @@ SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSprea
   const bool validated = is_validated(d);
   if (!validated) widen(spread, launch);
   if (d.roofline() == nullptr) widen(spread, launching_spread(launching));
-  if (d.engine.beyond_known || (release && !validated)) widen(spread, normal(u.release));
+  const bool other_kernels = !validated && has_kernels_of_another_release(d);
+  if (d.engine.beyond_known || assumed || other_kernels) widen(spread, normal(u.release));
   if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
   return spread;
 }
@@ -150,8 +151,9 @@ LogSpread together(const LogSpread& one, const LogSpread& other) {
 }
 
 SystemSpread system_spread(const Deployment& d, LoadRegime regime, double launching) {
-  return spread_of(d, regime, uncertainty().recipe, has_kernels_of_another_release(d), launching);
+  return spread_of(d, regime, uncertainty().recipe, d.engine.version_assumed, launching);
 }
+/// The plan says which release to launch.
 SystemSpread planned_spread(const Deployment& d, LoadRegime regime, double launching) {
   return spread_of(d, regime, normal(uncertainty().host), false, launching);
 }

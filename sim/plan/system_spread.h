@@ -27,8 +27,8 @@ struct LogSpread {
 
 /// From configs/uncertainty/serving.yaml, by the regime. Wider where no run of the recipe on this GPU and release
 /// checked it (`validated` of configs/recipes), and there again for kernels of another release; where decode is
-/// launched kernel by kernel; for an engine newer than what is known; and for kernels measured on a GPU of another
-/// vendor. Nothing for the ideal roofline.
+/// launched kernel by kernel; for an engine newer than what is known, or whose release is not said; and for kernels
+/// measured on a GPU of another vendor. Nothing for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };

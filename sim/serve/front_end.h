@@ -16,14 +16,15 @@ class FrontEnd {
   /// `ranks`: attention-DP ranks behind the front end. `text`: front-end time per prompt token relative to plain text.
   explicit FrontEnd(const EngineSpec& engine, int ranks = 1, double text = 1.0)
       : servers_(engine.front_ends({.attention_dp = ranks})),
-        request_(SimTime::of(engine.host.request_time)),
+        request_(engine.host.request_time),
         prompt_token_(engine.host.prompt_token_time * text),
         latency_(SimTime::of(engine.host.request_latency)),
         token_(SimTime::of(streaming_time(engine) / servers_)) {}
 
-  /// When the engine sees a request: requests are processed one after another, then wait a fixed time.
-  SimTime receive(SimTime sent, int prompt_tokens) {
-    const SimTime work = request_ + SimTime::of(prompt_token_ * prompt_tokens);
+  /// When the engine sees a request: requests are taken in one after another, then wait a fixed time. `longer`: the
+  /// time to take this one in, relative to the mean.
+  SimTime receive(SimTime sent, int prompt_tokens, double longer = 1.0) {
+    const SimTime work = SimTime::of(request_ * longer) + SimTime::of(prompt_token_ * (prompt_tokens * longer));
     const SimTime share(work.picoseconds() / servers_);
     intake_free_ = std::max(intake_free_, sent) + share;
     return intake_free_ + (work - share) + latency_;
@@ -64,8 +65,7 @@ class FrontEnd {
 
  private:
   int servers_;
-  SimTime request_;
-  Seconds prompt_token_;
+  Seconds request_, prompt_token_;
   SimTime latency_, token_;
   SimTime intake_free_, output_free_;
   std::optional<SimTime> last_output_;

@@ -21,7 +21,9 @@ Replica::Replica(std::shared_ptr<const Deployment> deployment, const ReplicaOpti
       pricer_(pricer),
       draft_pricer_(draft_pricer),
       law_(options.speculation),
-      random_(options.seed) {
+      random_(options.seed),
+      intake_(*deployment, options.seed, 1),
+      steps_(*deployment, options.seed, 2) {
   for (int i = 0; i < deployment->sharding.attention_dp; ++i) {
     ranks_.push_back(std::make_unique<Rank>(deployment, i, options, requests, collector, delivery_));
     rank_parts_.push_back(&ranks_.back()->parts);
@@ -61,7 +63,7 @@ void Replica::choose_rank(LiveRequest& r) {
 void Replica::submit(Slot slot, SimTime sent) {
   LiveRequest& r = request(slot);
   r.replica = static_cast<std::uint16_t>(index());
-  arrive(slot, delivery_.receive(sent, r.prompt));
+  arrive(slot, delivery_.receive(sent, r.prompt, intake_.factor(intake_.draw())));
 }
 
 void Replica::submit_fork(Slot slot, SimTime now) {
@@ -84,7 +86,7 @@ void Replica::arrive(Slot slot, SimTime ready) {
     if (rank.parts.queue.on_their_way() == 1) ++generation_;
   } else if (run_.whole && run_.steps > 1 && arrival_matters(rank)) {
     const std::int64_t steps = steps_until_seen(ready, run_.steps);
-    if (steps < run_.steps) price_run(steps);
+    if (steps < run_.steps) price_run(steps, ready);
   }
 }
 
@@ -98,7 +100,7 @@ void Replica::wake(SimTime now) {
 void Replica::cut_run(SimTime now) {
   if (!busy_ || !run_.whole || run_.steps == 1) return;
   const std::int64_t steps = pricer_.steps_within(decodes(), (now - run_.start).seconds(), run_.steps);
-  if (steps < run_.steps) price_run(steps);
+  if (steps < run_.steps) price_run(steps, now);
 }
 
 /// Engines abort requests between steps.
@@ -306,6 +308,7 @@ void Replica::start_run(SimTime now) {
     return;
   }
   run_.start = now;
+  drawn_ = steps_.draw();
   run_.whole = !prefill && !moved && !first().options.speculation.active() && engine().kv_cache;
   if (run_.whole) {
     // run_length() uses the planning_lag() of the steps of this run.
@@ -315,15 +318,24 @@ void Replica::start_run(SimTime now) {
   }
   run_.steps = 1;
   run_.cost = price_step();
-  run_.end = now + SimTime::of(run_.cost.time + carry_);
+  end_run_at(now);
 }
 
-void Replica::price_run(std::int64_t steps) {
+void Replica::price_run(std::int64_t steps, SimTime not_before) {
   SIM_CHECK(steps >= 1, "a run has a step");
   run_.steps = steps;
   run_.cost = pricer_.decode_run(decodes(), steps);
-  run_.end = run_.start + SimTime::of(run_.cost.time + carry_);
+  end_run_at(not_before);
   ++generation_;
+}
+
+/// The priced run lasts as its draw says, but to `not_before`: what cuts it was found by the mean times of its steps.
+void Replica::end_run_at(SimTime not_before) {
+  if (steps_.active()) run_.cost.time += run_.cost.host * (steps_.factor(drawn_, run_.steps) - 1.0);
+  run_.end = run_.start + SimTime::of(run_.cost.time + carry_);
+  if (!steps_.active() || run_.end >= not_before) return;
+  run_.end = not_before;
+  run_.cost.time = (run_.end - run_.start).seconds() - carry_;
 }
 
 /// Without a KV cache each row of a decode step is recomputed from its first token. In a padded batch all rows are as

@@ -3,6 +3,7 @@
 // which no decision is made; its length is known in advance, and only an arrival can shorten it. Attention-DP ranks
 // plan separately and step together: a step ends when the slowest rank has finished.
 
+#include "sim/serve/host_scatter.h"
 #include "sim/serve/rank_balance.h"
 #include "sim/serve/step_plan.h"
 
@@ -105,7 +106,8 @@ class Replica {
   SimTime last_start();
   std::int64_t steps_until_seen(SimTime ready, std::int64_t limit);
   std::int64_t run_length();
-  void price_run(std::int64_t steps);
+  void price_run(std::int64_t steps, SimTime not_before = SimTime());
+  void end_run_at(SimTime not_before);
   void compute_again(Rank& rank, std::size_t index);
   StepBatch step_batch();
   StepCost price_step();
@@ -133,12 +135,14 @@ class Replica {
   StepPricer* draft_pricer_;
   AcceptanceLaw law_;
   Random random_;
+  HostScatter intake_, steps_;
 
   StepRun run_;
   std::vector<PrefillChunk> priced_chunks_;
   std::vector<EncoderWork> encodes_;
   std::vector<RankLoad> then_;
-  Seconds carry_{};  ///< rounding remainder, so that single steps add up to the same time as one run
+  double drawn_ = 0;  ///< of steps_, for the current run
+  Seconds carry_{};   ///< remainder after rounding to picoseconds, so that many short steps last as long as one run
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;
   std::uint32_t generation_ = 0;

@@ -16,7 +16,7 @@ void TokenDelivery::deliver(const StepRun& run, std::int64_t tokens) {
   bool first_matters = false;
   for (std::size_t rank = 0; rank < gaps_.size(); ++rank) first_matters |= first_step_matters(run, rank);
   if (run.steps > 1 && first_matters) {
-    first_end = run.start + SimTime::of(pricer_.run_time(run.decodes_after(0, then_), 1));
+    first_end = std::min(run.end, run.start + SimTime::of(pricer_.run_time(run.decodes_after(0, then_), 1)));
   }
   wait_ = front_end_.delays_tokens() && tokens > 0 ? wait_of(run, tokens) : SimTime();
   const FrontEnd::Delivery delivery = front_end_.deliver(first_end, run.end, run.steps, tokens);

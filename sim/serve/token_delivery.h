@@ -20,7 +20,9 @@ class TokenDelivery {
         pricer_(pricer) {}
 
   /// When the engine sees a request.
-  SimTime receive(SimTime sent, int prompt_tokens) { return front_end_.receive(sent, prompt_tokens); }
+  SimTime receive(SimTime sent, int prompt_tokens, double longer) {
+    return front_end_.receive(sent, prompt_tokens, longer);
+  }
   /// How long this many tokens keep the front end busy.
   Seconds front_end_busy(std::int64_t tokens) const { return front_end_.busy(tokens).seconds(); }
 

@@ -23,16 +23,14 @@ HostCosts parse_host(ConfigReader in) {
                  .scheduler_sequence_time = in.time("scheduler_sequence_time", none),
                  .worker_time = in.time("worker_time", none),
                  .prefill_step_time = in.time("prefill_step_time", none),
-                 .eager_step_time = in.time("eager_step_time", none),
-                 .eager_prompt_time = in.time("eager_prompt_time", none),
                  .launch_time = in.time("launch_time", none),
                  .request_time = in.time("request_time", none),
                  .request_latency = in.time("request_latency", none),
                  .token_time = in.time("token_time", none),
                  .prompt_token_time = in.time("prompt_token_time", none),
-                 .piece_time = in.time("piece_time", none),
                  .graph_gap = in.time("graph_gap", none),
-                 .rank_skew = in.time("rank_skew", none)};
+                 .rank_skew = in.time("rank_skew", none),
+                 .scatter = in.number("scatter", 0.0, {0.0, 2.0})};
   in.finish();
   return host;
 }
@@ -224,9 +222,9 @@ void parse_set(ConfigReader& in, EngineSpec& e) {
 }  // namespace
 
 void HostCosts::scale(double factor) {
-  for (Seconds* time : {&step_time, &sequence_time, &scheduler_time, &scheduler_sequence_time, &worker_time,
-                        &prefill_step_time, &eager_step_time, &eager_prompt_time, &launch_time, &request_time,
-                        &request_latency, &token_time, &prompt_token_time, &piece_time})
+  for (Seconds* time :
+       {&step_time, &sequence_time, &scheduler_time, &scheduler_sequence_time, &worker_time, &prefill_step_time,
+        &launch_time, &request_time, &request_latency, &token_time, &prompt_token_time})
     *time *= factor;
 }
 
@@ -261,6 +259,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   e.version = in.text("version", "");
   e.released = in.text("released", "");
   e.beyond_known = in.boolean("beyond_known", false);
+  e.version_assumed = in.boolean("version_assumed", false);
   in.ignore("source");
   in.ignore("help");
   parse_set(in, e);

@@ -70,9 +70,9 @@ struct GpuDefaults {
 
 struct EngineSpec : OperatorSettings {
   std::string name;
-  std::string version;                         ///< release with these defaults
-  std::string released;                        ///< day of the release, yyyy-mm-dd
+  std::string version, released;               ///< the release with these defaults, and its day, yyyy-mm-dd
   bool beyond_known = false;                   ///< the requested release is newer than all known ones
+  bool version_assumed = false;                ///< none was requested: it is the newest known one
   std::uint64_t settings_id = 0;               ///< equal for equal settings; 0: unknown
   std::string kernels = kDefaultKernels;       ///< a name of configs/kernels
   std::shared_ptr<const Rooflines> rooflines;  ///< for its own kernels; collectives follow `kernels`

@@ -12,17 +12,16 @@ struct HostCosts {
   Seconds scheduler_sequence_time{};  ///< the same, per running sequence
   Seconds worker_time{};              ///< additional with several GPUs: the driver sends each step to workers
   Seconds prefill_step_time{};        ///< additional for a step with a prefill chunk
-  Seconds eager_step_time{};          ///< launch of an eager step, without its kernels; overlaps the GPU
-  Seconds eager_prompt_time{};        ///< the same, per prompt: TensorRT-LLM 1.0 sets its sampling up in C++
-  Seconds launch_time{};              ///< launch of one kernel; an eager step is never faster than its launches
+  Seconds launch_time{};        ///< launching one kernel of an eager step, which is never faster than its launches
   Seconds request_time{};             ///< front end, per request, serial: tokenization, queues between processes
   Seconds request_latency{};          ///< fixed delay of the front end per request, in parallel
   Seconds token_time{};               ///< front end, per output token, serial: detokenization and streaming
   Seconds prompt_token_time{};        ///< front end, per prompt token, serial
-  Seconds piece_time{};  ///< per layer of a step that launches attention between two pieces of a graph, plus once per
-                         ///< doubling of the ranks, which launch independently and wait for the last
-  Seconds graph_gap{};   ///< between two kernels of a graph without dependent launch
-  Seconds rank_skew{};   ///< wait of ranks for each other per collective, beyond its benchmark
+  Seconds graph_gap{};          ///< between two kernels of a graph that starts each when the one before has ended
+  Seconds rank_skew{};          ///< time that ranks wait for each other at a collective, beyond its benchmark
+
+  double scatter = 0;  ///< standard deviation, relative to the mean, of the time that the front end takes a request in
+                       ///< and of what the GPU waits for the host in a step: no two are alike
 
   /// Multiplies all host times by `factor`, but not graph_gap and rank_skew.
   void scale(double factor);

@@ -32,9 +32,7 @@ bool has_plain_prefill(const Deployment& d) {
 StepHost::StepHost(const Deployment& deployment)
     : deployment_(deployment),
       ideal_(deployment.fidelity == Fidelity::kIdeal),
-      prefill_graph_tokens_(prefill_graph_tokens(deployment)),
-      piece_seconds_(deployment.engine.host.piece_time.base() * deployment.model.layer_count() *
-                     (1.0 + std::log2(static_cast<double>(deployment.sharding.tp))) / launching_pace()) {}
+      prefill_graph_tokens_(prefill_graph_tokens(deployment)) {}
 
 /// Graphs are captured at 1, 2, 4 and multiples of 8 (or the engine's own sizes); other sizes are padded up.
 double StepHost::padded(double tokens, int largest) const {
@@ -88,10 +86,8 @@ HostTime StepHost::time(const StepBatch& batch, const RankBatch& rank) const {
   HostTime out;
   out.eager = runs_eager(batch, rank);
   if (out.eager) {
-    out.step_launch = (host.eager_step_time + host.eager_prompt_time * rank.prompts).base() / launching_pace();
     out.kernel_launch = host.launch_time.base() / launching_pace();
   } else if (!ideal_) {
-    out.pieces = piece_seconds_;
     if (!deployment_.engine.graphs.dependent_launch) out.gap = host.graph_gap.base();
     out.gap += deployment_.gpu.node.graph_gap.base();
   }

@@ -14,14 +14,13 @@ bool has_plain_prefill(const Deployment& deployment);
 
 /// The time that the host adds to one step, in seconds.
 struct HostTime {
-  bool eager = false;                         ///< launched without CUDA graphs
-  double step_launch = 0, kernel_launch = 0;  ///< 0 under CUDA graphs
-  double pieces = 0;                          ///< launches of graph pieces in a replayed step
-  double gap = 0;                             ///< between two kernels of a graph
-  double before = 0;                          ///< while the GPU waits
-  double meanwhile = 0;                       ///< while the GPU works; a lower bound on the step
+  bool eager = false;        ///< launched kernel by kernel
+  double kernel_launch = 0;  ///< 0 under CUDA graphs
+  double gap = 0;            ///< between two kernels of a graph
+  double before = 0;         ///< while the GPU waits
+  double meanwhile = 0;      ///< while the GPU works; no step is faster
 
-  double launching(double launches) const { return step_launch + kernel_launch * launches; }
+  double launching(double launches) const { return kernel_launch * launches; }
   double least(double launches) const { return std::max(meanwhile, launching(launches)); }
   Seconds launched(double launches) const { return Seconds(eager ? before + launching(launches) : 0.0); }
 };
@@ -53,7 +52,6 @@ class StepHost {
   const Deployment& deployment_;
   bool ideal_;
   int prefill_graph_tokens_;  ///< tokens of the largest step with prefill that is replayed
-  double piece_seconds_;
 };
 
 }  // namespace roofcast

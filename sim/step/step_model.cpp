@@ -123,7 +123,7 @@ StepTotal StepModel::State::priced_without_mixers(const StepBatch& batch) {
   }
   total.sum.add(parts.sum(HeadPart{batch.prefills.empty() ? tokens : total.rank.logit_rows}));
   total.sum.seconds += host.rank_skew() * total.sum.collectives;
-  if (!total.host.eager) total.sum.seconds += total.host.pieces + total.host.gap * total.sum.kernels;
+  if (!total.host.eager) total.sum.seconds += total.host.gap * total.sum.kernels;
   if (waits_in_products(*deployment)) total.sum.seconds += total.host.launching(total.sum.launches);
   return total;
 }
@@ -210,7 +210,8 @@ StepCost StepModel::cost(const StepBatch& batch) {
   return {.time = total.time(),
           .flops = Flops(total.sum.flops),
           .bytes = Bytes(total.sum.bytes),
-          .launched = total.host.launched(total.sum.launches)};
+          .launched = total.host.launched(total.sum.launches),
+          .host = Seconds(total.host.before)};
 }
 
 /// Prices a run segment by segment: within a segment of the curve the step time is linear in the step number. Calls
@@ -259,7 +260,8 @@ StepCost StepModel::State::decode_run(const StepBatch& batch, const StepTotal& f
   return {.time = Seconds(seconds),
           .flops = Flops(flops),
           .bytes = Bytes(bytes),
-          .launched = fixed.host.launched(launches)};
+          .launched = fixed.host.launched(launches),
+          .host = Seconds(fixed.host.before * static_cast<double>(steps))};
 }
 
 StepCost StepModel::decode_run(const StepBatch& first, std::int64_t steps) {

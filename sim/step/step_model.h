@@ -71,6 +71,7 @@ struct StepCost {
   Flops flops{};
   Bytes bytes{};
   Seconds launched{};  ///< time from the step's start until the host has launched its last kernel; 0 under CUDA graphs
+  Seconds host{};      ///< of `time`, that in which the GPU waits for the host
 };
 
 /// Prices the steps of one deployment and caches the prices. Not thread-safe: use one per thread. Everything that

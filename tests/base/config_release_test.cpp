@@ -100,6 +100,23 @@ TEST_CASE("releases: versions are ordered by their numbers, not by their letters
   CHECK(compare_versions("99999999999999999999.0", "1.0") == 1);  // no overflow
 }
 
+TEST_CASE("releases: a build between two that are listed is like the one before it") {
+  const ConfigTree builds = parse_config_text(
+      "name: builds\nreleases: [{version: \"4600\"}, {version: \"7000\"}]\n"
+      "settings: {slots: 4}\nchanges: [{until: \"7000\", source: a, set: {slots: 1}}]\n",
+      "b.yaml");
+  const auto found = [&](const char* version) { return find_release(builds, version, kOrigin); };
+  const auto slots = [&](const char* version) { return (*settings_at(builds, found(version))->find("slots"))->scalar; };
+  CHECK(found("5000").version == "5000");
+  CHECK(found("b5000").like == "4600");
+  CHECK(found("b7000").version == "7000");
+  CHECK(slots("b6999") == "1");
+  CHECK(slots("7000") == "4");
+  CHECK(found("9000").beyond_known);
+  for (const char* unknown : {"1", "99999"})
+    CHECK(message_of([&] { found(unknown); }).find("builds has no release") != std::string::npos);
+}
+
 TEST_CASE("releases: a day is yyyy-mm-dd") {
   CHECK(is_date("2025-12-03"));
   for (const char* text : {"2025-12-3", "2025-12-033", "2025/12/03", "20251203", "2025-1a-03", "0.12.0", ""})
@@ -125,6 +142,10 @@ TEST_CASE("releases: a document without a list of releases has none") {
 
 TEST_CASE("releases: a version, the beginning of one, or none") {
   CHECK(asked("").version == "0.20.0");
+  CHECK(asked("").assumed);
+  CHECK(setting("", "version_assumed") == "true");
+  CHECK_FALSE(asked("0.20").assumed);
+  CHECK(setting("0.20", "version_assumed") == "");
   CHECK(asked("0.10.0").version == "0.10.0");
   CHECK(asked("v0.10.0").version == "0.10.0");
   CHECK(asked("0.10").version == "0.10.2");  // the newest that begins so
@@ -141,6 +162,8 @@ TEST_CASE("releases: a patch that is not listed is its minor release") {
   CHECK(patch.version == "0.10.1");
   CHECK(patch.date == "2025-03-01");  // of the listed one before it
   CHECK_FALSE(patch.beyond_known);
+  CHECK(patch.like == "0.10.0");
+  CHECK(asked("0.10.2").like == "");
   CHECK(setting("0.10.1", "batch") == "128");
   CHECK(asked("0.10.9").version == "0.10.9");
   CHECK(setting("0.10.9", "batch") == "256");
@@ -155,8 +178,9 @@ TEST_CASE("releases: newer than the newest is the newest, and says so") {
   CHECK_FALSE(asked("0.20.3").beyond_known);  // a patch of the newest
   CHECK(setting("0.21.0", "beyond_known") == "true");
   CHECK(setting("0.20.0", "beyond_known") == "");
-  // More than twenty minor versions ahead, or two major ones, is a slip.
+  // More than twenty patches or minor versions ahead, or two major ones, is a slip.
   CHECK(asked("0.40.0").beyond_known);
+  CHECK(refused("0.20.21").starts_with("s.yaml:3:9: server has no release '0.20.21'; nearest is '0.20.0'"));
   CHECK(refused("0.41.0").starts_with("s.yaml:3:9: server has no release '0.41.0'; nearest is '0.20.0'"));
   CHECK(refused("0").starts_with("s.yaml:3:9: server has no release '0'"));  // 0.9 as well as 0.20
   CHECK(refused("0.09").starts_with("s.yaml:3:9: server has no release '0.09'"));

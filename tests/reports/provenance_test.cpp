@@ -1,6 +1,7 @@
 #include "reports/provenance.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "sim/plan/scenario.h"
 
@@ -22,6 +23,21 @@ TEST_CASE("deployment line: experts in a format of their own are named") {
   CHECK(says(line("{model: gpt-oss-20b, gpu: h100-sxm}"), "mxfp4"));
   CHECK(says(line("{model: qwen3-30b-a3b, gpu: h100-sxm}"), ", bf16 weights, "));
   CHECK_FALSE(says(line("{model: qwen3-30b-a3b, gpu: h100-sxm}"), "experts"));
+}
+
+TEST_CASE("provenance: whose kernels were measured, and a release that nobody named") {
+  const auto json = [](const char* engine) {
+    return provenance_json(*deployed(fmt::format("{{model: llama-3.1-8b, gpu: h100-sxm, engine: {}}}", engine)));
+  };
+  const auto same = json("trtllm@1.3"), other = json("vllm@0.12"), bare = json("trtllm");
+  CHECK(same.at("kernels_release").get<std::string>().starts_with("trtllm-1.3"));
+  CHECK_FALSE(same.contains("kernels_of_another_release"));
+  CHECK_FALSE(same.contains("engine_version_assumed"));
+  CHECK(other.at("kernels_release") == "vllm-0.24.0");
+  CHECK(other.at("kernels_of_another_release") == true);
+  CHECK(bare.at("engine_version_assumed") == true);
+  CHECK(says(provenance_line(*deployed("{model: llama-3.1-8b, gpu: h100-sxm, engine: trtllm}")),
+             "no release given: the newest known is assumed"));
 }
 
 TEST_CASE("bill: more GPUs may be paid for than are used") {

@@ -22,8 +22,6 @@ constexpr std::array kParameters{
     HostParameter{"step_time", &HostCosts::step_time, 0, 5000},
     HostParameter{"sequence_time", &HostCosts::sequence_time, 0, 60},
     HostParameter{"prefill_step_time", &HostCosts::prefill_step_time, 0, 40000},
-    HostParameter{"eager_step_time", &HostCosts::eager_step_time, 0, 40000, true},
-    HostParameter{"eager_prompt_time", &HostCosts::eager_prompt_time, 0, 5000, true},
     HostParameter{"launch_time", &HostCosts::launch_time, 0, 60},
     HostParameter{"request_time", &HostCosts::request_time, 0, 20000},
     HostParameter{"request_latency", &HostCosts::request_latency, 0, 60000},

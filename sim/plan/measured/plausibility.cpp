@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kTolerance = 0.85;
 constexpr double kSlowerThanMore = 1.5;
+constexpr double kMostInFlight = 1.5;  ///< of the requests there are: means of unequal lengths are no means of products
 
 struct Figures {
   double ttft, tpot;  ///< seconds
@@ -71,7 +72,7 @@ class DatasheetTimes {
   /// One of several prompts that share a pass over the weights; 0 if prompts may be in the prefix cache.
   double prompt(double waiting) {
     const WorkloadSpec& w = run_.workload;
-    if (ideal_->engine.prefix_caching && w.shared_prefix_tokens > 0) return 0;
+    if (ideal_->engine.prefix_caching && brings_prefixes(w)) return 0;
     constexpr double kTokens = 16384;  // weights read once for so many take hardly any time
     const double length = std::max(1.0, w.prompt_tokens.mean());
     const std::vector<PrefillChunk> prompts(
@@ -126,6 +127,28 @@ std::string metric_doubt(const MeasuredRun& run, std::string_view metric, double
   return below("a request", seconds, least.share(in_flight), "its share of a replica takes");
 }
 
+/// Little's law and the watts of a server at a steady batch.
+std::string steady_doubt(const CsvTable& table, const MeasuredRun& run) {
+  const auto of = [&](std::string_view column) { return measured_value(table, run.row, column); };
+  const double rate = of("output_tokens_per_s"), itl = of("median_itl_ms") * 1e-3, watts = of("power_w");
+  const double batch = run.workload.arrivals.concurrency;
+  if (rate * itl > kMostInFlight * batch)
+    return fmt::format(
+        "{:.0f} tokens/s with gaps of {:.1f} ms need {:.0f} sequences at a time, of which there are {:.0f}", rate,
+        itl * 1e3, rate * itl, batch);
+  const GpuSpec& gpu = run.deployment->gpu;
+  const double gpus = run.deployment->sharding.gpus() * std::max(1, run.serving.replicas);
+  if (watts > 0 && gpu.board_power.value > 0 && kTolerance * watts > gpus * gpu.board_power.value)
+    return fmt::format("{:.0f} W are above the {:.0f} W of the boards", watts, gpus * gpu.board_power.value);
+  if (watts > 0 && watts < kTolerance * gpus * gpu.idle_power.value)
+    return fmt::format("{:.0f} W are below the {:.0f} W of idle boards", watts, gpus * gpu.idle_power.value);
+  const double joules = of("joules_per_output_token"), product = joules * rate;
+  if (joules > 0 && rate > 0 && watts > 0 && (product < kTolerance * watts || kTolerance * product > watts))
+    return fmt::format("{:.3g} J per token and {:.0f} tokens/s make {:.0f} W, not {:.0f} W", joules, rate, product,
+                       watts);
+  return "";
+}
+
 /// The doubts of a table without closed loops.
 std::string table_doubt(RunKind kind, const CsvTable& table, const MeasuredRun& run) {
   const double replicas = std::max(1, run.serving.replicas);
@@ -139,7 +162,8 @@ std::string table_doubt(RunKind kind, const CsvTable& table, const MeasuredRun& 
   };
   if (kind == RunKind::kSteady) {
     std::string why = of("median_itl_ms", "median_itl_ms");
-    return why.empty() ? of("output_tokens_per_s", "output_tokens_per_s") : why;
+    if (why.empty()) why = of("output_tokens_per_s", "output_tokens_per_s");
+    return why.empty() ? steady_doubt(table, run) : why;
   }
   if (kind == RunKind::kSubmission) {
     std::string why = of("tokens_per_s", "tokens_per_s");
@@ -155,6 +179,34 @@ std::string table_doubt(RunKind kind, const CsvTable& table, const MeasuredRun& 
                                                            "tokens_per_s_per_gpu"};
   const bool judged = std::find(kJudged.begin(), kJudged.end(), run.metric) != kJudged.end();
   return judged ? of(run.metric, "value") : "";
+}
+
+/// Names batches of a table that take much longer than a larger one, all else equal.
+void doubt_slow_batches(MeasuredRuns& runs, const CsvTable& table, const auto& doubt) {
+  const auto column = table.find("batch");
+  if (!column || runs.kind != RunKind::kStatic) return;
+  std::map<std::string, std::vector<MeasuredRun*>> alike;
+  for (MeasuredRun& run : runs.runs) {
+    if (!run.scored || !run.note.empty() || !run.metric.ends_with("_ms")) continue;
+    std::string key;
+    for (std::size_t i = 0; i < table.columns().size(); ++i) {
+      const std::string& name = table.columns()[i];
+      if (i != *column && name != "id" && name != "value" && name != "note" && !name.starts_with("predicted_"))
+        key += std::string(table.at(run.row, i)) + "|";
+    }
+    alike[key].push_back(&run);
+  }
+  const auto of = [&](const MeasuredRun& run, std::string_view name) { return measured_value(table, run.row, name); };
+  for (auto& [key, members] : alike) {
+    for (MeasuredRun* run : members) {
+      for (const MeasuredRun* other : members) {
+        const double own = of(*run, "value"), more = of(*other, "value");
+        if (of(*other, "batch") >= 2 * of(*run, "batch") && more > 0 && own > kSlowerThanMore * more)
+          doubt(*run, fmt::format("{} of {:.2f} in a batch of {:.0f}, {:.2f} in one of {:.0f}", run->metric, own,
+                                  of(*run, "batch"), more, of(*other, "batch")));
+      }
+    }
+  }
 }
 
 /// Settings of runs that differ only in their load.
@@ -193,6 +245,7 @@ void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
       alike[settings_of(table, run)].push_back(&run);
     doubt(run, std::move(found[i]));
   }
+  doubt_slow_batches(runs, table, doubt);
   for (auto& [settings, members] : alike) {
     for (MeasuredRun* run : members) {
       const double tpot = figures(*run).tpot;
@@ -206,6 +259,33 @@ void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
       }
     }
   }
+}
+
+std::string published_doubt(const Scenario& s, double ttft_ms, double tpot_ms, double output_tokens_per_s) {
+  using Process = ArrivalSpec::Process;
+  const WorkloadSpec& w = *s.workload;
+  const Process process = w.arrivals.process;
+  if (!w.clients.empty() || process == Process::kTrace || s.serving.speculation.active()) return "";
+  MeasuredRun run;
+  run.deployment = std::make_shared<Deployment>(*s.deployment);
+  run.workload = w;
+  run.serving = s.serving;
+  const double users = process == Process::kClosedLoop  ? w.arrivals.concurrency
+                       : process == Process::kAllAtOnce ? static_cast<double>(w.requests)
+                                                        : 1e9;
+  const double each = std::max(1.0, users / std::max(1, s.serving.replicas));
+  for (const auto& [metric, value] : {std::pair{"ttft_ms", ttft_ms},
+                                      {"tpot_ms", tpot_ms},
+                                      {"output_tokens_per_s", s.serving.disaggregation ? 0.0 : output_tokens_per_s}}) {
+    if (std::string why = metric_doubt(run, metric, value, each); !why.empty()) return why;
+  }
+  const double osl = w.output_tokens.mean(), latency = (ttft_ms + (osl - 1) * tpot_ms) * 1e-3;
+  const double in_flight = output_tokens_per_s / osl * latency;
+  if (ttft_ms > 0 && tpot_ms > 0 && in_flight > kMostInFlight * users)
+    return fmt::format(
+        "{:.0f} tokens/s at a latency of {:.2f} s need {:.0f} requests at a time, of which there are {:.0f}",
+        output_tokens_per_s, latency, in_flight, users);
+  return "";
 }
 
 }  // namespace roofcast

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "sim/plan/measured/plausibility.h"
 #include "sim/plan/parallel.h"
 #include "sim/plan/scenario.h"
 #include "sim/serve/simulation.h"
@@ -29,6 +30,12 @@ PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column,
     } else if (!s.workload) {
       run.note = "no workload";
     } else {
+      const auto figure = [&](const char* name) {
+        const auto at = table.find(name);
+        return at ? table.number(row, *at, 0.0) : 0.0;
+      };
+      const double tpot = figure("mean_tpot_ms") > 0 ? figure("mean_tpot_ms") : figure("median_tpot_ms");
+      run.doubt = published_doubt(s, figure("mean_ttft_ms"), tpot, figure("output_throughput"));
       const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving);
       if (m.completed > 0) run.predictions = values_of(m);
       if (m.completed > 0 && intervals) run.intervals = intervals_of(s);
@@ -70,6 +77,7 @@ std::vector<Covered> covered_published(const CsvTable& table, const std::vector<
   std::vector<Covered> values;
   for (std::size_t row = 0; row < runs.size(); ++row) {
     const PublishedRun& run = runs[row];
+    if (!run.doubt.empty()) continue;
     for (const char* metric : kPublishedMetrics) {
       const auto at = table.find(metric);
       const double measured = at ? table.number(row, *at, 0.0) : 0.0;
@@ -86,7 +94,7 @@ std::vector<AccuracyLine> accuracy_of_published(const CsvTable& table, const std
     const auto column = table.find(kPublishedMetrics[k]);
     for (std::size_t row = 0; column && row < runs.size(); ++row) {
       const double measured = table.number(row, *column, 0.0);
-      if (runs[row].predictions.empty() || !(measured > 0)) continue;
+      if (runs[row].predictions.empty() || !runs[row].doubt.empty() || !(measured > 0)) continue;
       for (const std::string& group : {runs[row].group, std::string("~all")}) {  // sorts behind the groups
         samples[{group, k}].predicted.push_back(runs[row].predictions[k]);
         samples[{group, k}].measured.push_back(measured);

@@ -17,6 +17,7 @@ inline constexpr const char* kPublishedMetrics[] = {"mean_ttft_ms", "median_ttft
 struct PublishedRun {
   std::string group;  ///< engine profile and GPU
   std::string note;   ///< why it cannot be predicted; empty: it can
+  std::string doubt;  ///< why its figures are not believed, and not scored; empty: they are
   std::string engine, gpu;
   std::vector<double> predictions;  ///< one per metric; empty with a note
   RunIntervals intervals;           ///< if requested

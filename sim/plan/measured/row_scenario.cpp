@@ -75,7 +75,8 @@ class RowWriter {
         model_(specs.model(make_scalar(name_.model, mark_))) {
     MapBuilder engine(mark_);
     engine.put("name", engine_name());
-    if (const std::string version = release_of_row(kind, columns, row, recipe_); !version.empty())
+    const std::string version = release_of_row(kind, columns, row, recipe_);
+    if (!version.empty() && has_releases(find_named("engines", engine_name(), mark_).document))
       engine.put("version", version);
     release_ = engine.map();
     defaults_ = &specs.engine(release_);

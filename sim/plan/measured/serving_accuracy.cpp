@@ -115,9 +115,9 @@ std::vector<AccuracyLine> lines_of(const Samples& samples) {
 /// Runs of one deployment with different host costs do not share prices.
 std::string costs_key(const EngineSpec& engine) {
   const HostCosts& h = engine.host;
-  return fmt::format("|{}.{}.{}.{}.{}.{}.{}.{}.{}", engine.launch_speed, h.step_time.base(), h.sequence_time.base(),
+  return fmt::format("|{}.{}.{}.{}.{}.{}.{}.{}", engine.launch_speed, h.step_time.base(), h.sequence_time.base(),
                      h.scheduler_time.base(), h.scheduler_sequence_time.base(), h.prefill_step_time.base(),
-                     h.launch_time.base(), h.eager_step_time.base(), h.rank_skew.base());
+                     h.launch_time.base(), h.rank_skew.base());
 }
 
 /// A run waits for memory if its requests, at mean length, do not all fit in the cache.

@@ -128,7 +128,8 @@ TEST_CASE("recipe: what is wrong with one is answered where it stands") {
         std::string::npos);
   const LaunchRecipe one = recipe("  - {when: {}, source: a}\n", "engines: [vllm, trtllm]\n");
   CHECK(message_of([&] { engine_of(one, running("sglang")); }) ==
-        "s.yaml:2:9: recipe 'mine' does not launch sglang (it launches vllm, trtllm)");
+        "s.yaml:2:9: recipe 'mine' does not launch sglang (it launches vllm, trtllm); sglang is launched by "
+        "aiconfigurator, dynamo, inferencex, mlperf, static-batch");
   CHECK(engine_of(one, running("trtllm")) == "");
 }
 

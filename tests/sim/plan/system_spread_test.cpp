@@ -63,10 +63,18 @@ TEST_CASE("system spread: narrower where a recipe was measured, wider for other 
   CHECK(bare.ttft.high == doctest::Approx(std::hypot(other.ttft.high, release("ttft"))));
   CHECK(bare.tpot.low == doctest::Approx(-std::hypot(other.tpot.low, release("tpot"))));
   CHECK(newer.ttft.high == doctest::Approx(bare.ttft.high));  // once, however it is another
-  // A plan says how to launch: of it only the host is unknown.
+  // A release that nobody names may be any; once, however little is known of it.
+  const SystemSpread measured = system_spread(*deployment("engine: trtllm@1.3"), light, 0),
+                     assumed = system_spread(*deployment("engine: trtllm"), light, 0);
+  CHECK(assumed.ttft.high == doctest::Approx(std::hypot(measured.ttft.high, release("ttft"))));
+  CHECK(system_spread(*deployment("engine: vllm"), light, 0).tpot.low == doctest::Approx(bare.tpot.low));
+  CHECK(system_spread(*deployment("engine: tgi"), light, 0).tpot.low <= other.tpot.low);  // it has no releases
+  // A plan says what to launch and how: the host is unknown, and what kernels of another release take.
   const double host = 1.645 * std::stod(at("host", "tpot")->scalar);
-  CHECK(planned_spread(*deployment("engine: vllm@0.19"), light, 0).tpot.high ==
-        doctest::Approx(std::hypot(known.tpot.high, host)));
+  const auto in_plan = [&](const char* engine) { return planned_spread(*deployment(engine), light, 0).tpot.high; };
+  CHECK(in_plan("engine: vllm@0.24") == doctest::Approx(std::hypot(known.tpot.high, host)));
+  CHECK(in_plan("engine: vllm@0.19") == doctest::Approx(std::hypot(known.tpot.high, host, release("tpot"))));
+  CHECK(in_plan("engine: trtllm") == in_plan("engine: trtllm@1.3"));
   CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light, 0).tpot.high == known.tpot.high);
   // Recipes are narrower where their runs were measured: not under another release, nor one without such runs.
   for (const char* keys : {"engine: vllm@0.9\nrecipe: inferencex", "engine: vllm@0.19\nrecipe: ml-energy",

@@ -17,6 +17,7 @@ struct StepLaw {
   double fixed = 1e-3, token = 10e-6, context = 1e-8;
   double launched = 0;          ///< s of a decode step until the host has launched its kernels, at most `fixed`
   double prefill_launched = 0;  ///< of a step that holds prompts
+  double host = 0;              ///< s of a step in which the GPU waits for the host, at most `fixed`
 };
 
 class LinearPricer final : public StepPricer {
@@ -29,7 +30,8 @@ class LinearPricer final : public StepPricer {
     return {.time = Seconds(law_.fixed + law_.token * tokens + law_.context * b.decode_context),
             .flops = Flops(tokens),
             .bytes = Bytes(0),
-            .launched = Seconds(b.prefills.empty() ? law_.launched : law_.prefill_launched)};
+            .launched = Seconds(b.prefills.empty() ? law_.launched : law_.prefill_launched),
+            .host = Seconds(law_.host)};
   }
   /// Contexts c, c + b q, c + 2 b q, ...: an arithmetic series.
   StepCost decode_run(const StepBatch& first, std::int64_t steps) override {
@@ -38,7 +40,8 @@ class LinearPricer final : public StepPricer {
     return {.time = Seconds(n * (law_.fixed + law_.token * tokens) + law_.context * contexts),
             .flops = Flops(n * tokens),
             .bytes = Bytes(0),
-            .launched = Seconds(law_.launched)};
+            .launched = Seconds(law_.launched),
+            .host = Seconds(law_.host * n)};
   }
   std::int64_t steps_within(const StepBatch& batch, Seconds budget, std::int64_t limit) override {
     std::int64_t low = 0, high = limit;  // the first n that does not end before the budget, or the limit

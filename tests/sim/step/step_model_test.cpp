@@ -56,23 +56,15 @@ TEST_CASE("kernel by kernel, GPU and host work at once but in LLM.int8(), whose 
   CHECK(waiting.time > waiting.gpu_time + 0.9 * launches);
 }
 
-TEST_CASE("launching a graph in pieces and sending steps to workers cost by ranks and by GPUs") {
-  const auto step = [](int tp, double piece_us, double worker_us, bool graphs = true, double host_speed = 1) {
+TEST_CASE("sending a step to workers costs where there are several GPUs") {
+  const auto step = [](int tp, double worker_us) {
     auto d = deploy("llama-3.1-8b", "h100-sxm", tp);
-    d->gpu.node.host_speed = host_speed;
-    d->engine.host.scheduler_time = d->engine.host.scheduler_sequence_time = Seconds(0);  // a floor that may hide them
-    d->engine.host.piece_time = piece_us * kMicrosecond;
+    d->engine.host.scheduler_time = d->engine.host.scheduler_sequence_time = Seconds(0);  // a floor that may hide it
     d->engine.host.worker_time = worker_us * kMicrosecond;
-    d->engine.graphs.enabled = graphs;
     return StepModel(d).cost(decodes(8, 500)).time.in(kMicrosecond);
   };
-  // 32 layers, a gap each and again for each doubling of the ranks
-  CHECK(step(1, 5, 0) - step(1, 0, 0) == doctest::Approx(32 * 5.0));
-  CHECK(step(4, 5, 0) - step(4, 0, 0) == doctest::Approx(32 * 5.0 * 3));
-  CHECK(step(4, 5, 0, true, 0.5) - step(4, 0, 0, true, 0.5) == doctest::Approx(32 * 5.0 * 3 / 0.5));
-  CHECK(step(4, 5, 0, false) == step(4, 0, 0, false));  // an eager step has no pieces
-  CHECK(step(1, 0, 1000) == step(1, 0, 0));
-  CHECK(step(2, 0, 1000) - step(2, 0, 0) == doctest::Approx(1000.0));
+  CHECK(step(1, 1000) == step(1, 0));
+  CHECK(step(2, 1000) - step(2, 0) == doctest::Approx(1000.0));
 }
 
 TEST_CASE("kernels of a graph wait for one another unless they are launched ahead of that") {
@@ -104,13 +96,12 @@ TEST_CASE("a slower host takes longer for all that it does, but ranks wait for e
                       .scheduler_sequence_time = kMicrosecond,
                       .worker_time = kMillisecond,
                       .launch_time = kMillisecond,
-                      .piece_time = kMicrosecond,
                       .rank_skew = kMillisecond};
     d->engine.host.scale(factor);
     return StepModel(d).cost(decodes(8, 500)).time.in(kMicrosecond);
   };
-  // 1 ms + 1 ms + 8 x 1 us + 1 ms of the host and 32 layers x 1 us x (1 + log2 2) more
-  CHECK(step(2, true) - step(1, true) == doctest::Approx(3008.0 + 64.0));
+  // 1 ms + 1 ms + 8 x 1 us + 1 ms of the host more
+  CHECK(step(2, true) - step(1, true) == doctest::Approx(3008.0));
   CHECK(step(2, false) == doctest::Approx(2 * step(1, false)));  // bound by its launches
 }
 
@@ -273,43 +264,26 @@ TEST_CASE("an eager run pays its launches in closed form too") {
   CHECK(model.decode_run(decodes(8, 500), 2000).time.base() == doctest::Approx(seconds).epsilon(1e-9));
 }
 
-TEST_CASE("an eager step is never faster than its launches and what launching a step takes") {
+TEST_CASE("an eager step is never faster than its launches") {
   auto d = deploy("llama-3.1-8b", "h100-sxm");
   d->engine.host = {};
   const PrefillChunk short_prompt{.tokens = 64, .context_before = 0, .last = true};
   const PrefillChunk long_prompt{.tokens = 8192, .context_before = 0, .last = true};
-  const auto prefill = [&](const PrefillChunk& chunk, double eager_step_time, int graph_tokens, double speed) {
-    d->engine.host.eager_step_time = Seconds(eager_step_time);
-    d->engine.host.launch_time = Seconds(100e-6);  // far above the kernels' times
+  const auto prefill = [&](const PrefillChunk& chunk, double launch_us, int graph_tokens, double speed) {
+    d->engine.host.launch_time = launch_us * kMicrosecond;
     d->engine.graphs.prefill_tokens = graph_tokens;
     d->gpu.node.launch_speed = speed;
     return StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = {&chunk, 1}}).base();
   };
-  const double launches = prefill(short_prompt, 0, 0, 1.0);
-  CHECK(prefill(short_prompt, 0.010, 0, 1.0) - launches == doctest::Approx(0.010));
-  CHECK(prefill(short_prompt, 0.010, 0, 0.5) == doctest::Approx(2 * (launches + 0.010)));
+  const double launches = prefill(short_prompt, 100, 0, 1.0);  // far above the kernels' times
+  CHECK(prefill(short_prompt, 200, 0, 1.0) == doctest::Approx(2 * launches));
+  CHECK(prefill(short_prompt, 100, 0, 0.5) == doctest::Approx(2 * launches));
   d->engine.launch_speed = 0.5;  // of the engine on this GPU, beside the node's
-  CHECK(prefill(short_prompt, 0.010, 0, 1.0) == doctest::Approx(2 * (launches + 0.010)));
-  CHECK(prefill(short_prompt, 0.010, 0, 0.5) == doctest::Approx(4 * (launches + 0.010)));
+  CHECK(prefill(short_prompt, 100, 0, 1.0) == doctest::Approx(2 * launches));
+  CHECK(prefill(short_prompt, 100, 0, 0.5) == doctest::Approx(4 * launches));
   d->engine.launch_speed = 1.0;
-  CHECK(prefill(short_prompt, 0.010, 4096, 1.0) == prefill(short_prompt, 0, 4096, 1.0));  // replayed
-  CHECK(prefill(long_prompt, 0.010, 0, 1.0) == prefill(long_prompt, 0, 0, 1.0));          // the GPU takes longer
-}
-
-TEST_CASE("each prompt of an eager step adds to what launching it takes, of which the kernels hide as much") {
-  auto d = deploy("llama-3.1-8b", "h100-sxm");
-  d->engine.host = {};
-  d->engine.host.launch_time = Seconds(100e-6);  // far above the kernels' times
-  d->engine.graphs.prefill_tokens = 0;
-  const auto prefill = [&](std::size_t prompts, int tokens, double each) {
-    d->engine.host.eager_prompt_time = Seconds(each);
-    const std::vector<PrefillChunk> chunks(prompts, {.tokens = tokens, .context_before = 0, .last = true});
-    return StepModel(d).time({.decodes = 0, .decode_context = 0, .prefills = chunks}).base();
-  };
-  CHECK(prefill(3, 64, 0.002) - prefill(3, 64, 0) == doctest::Approx(0.006));
-  CHECK(prefill(2, 8192, 0.002) == prefill(2, 8192, 0));  // the GPU takes longer
-  d->sharding.attention_dp = 2;                           // each rank sets up its own
-  CHECK(prefill(3, 64, 0.002) - prefill(3, 64, 0) == doctest::Approx(0.004));
+  CHECK(prefill(short_prompt, 100, 4096, 1.0) == prefill(short_prompt, 0, 4096, 1.0));  // replayed
+  CHECK(prefill(long_prompt, 100, 0, 1.0) == prefill(long_prompt, 0, 0, 1.0));          // the GPU takes longer
 }
 
 TEST_CASE("a prefill step costs what its products do at that very number of tokens") {

@@ -53,10 +53,10 @@ TEST_CASE("host fit: a group that is far off for another reason does not count")
 TEST_CASE("host fit: costs that are not fitted stay in the predictions and in the result") {
   const CsvTable table = five(rows::closed_loop({{"tp", "2"}}));
   MeasuredRuns runs = read_measured_runs(table);
-  for (MeasuredRun& run : runs.runs) run.deployment->engine.host.piece_time = 7 * kMicrosecond;
+  for (MeasuredRun& run : runs.runs) run.deployment->engine.host.worker_time = 7 * kMicrosecond;
   const HostFit fit = fit_host(runs, table, "vllm", {.max_evaluations = 3, .starts = 1});
-  CHECK(fit.host.piece_time == 7 * kMicrosecond);
-  CHECK(runs.runs[0].deployment->engine.host.piece_time == 7 * kMicrosecond);
+  CHECK(fit.host.worker_time == 7 * kMicrosecond);
+  CHECK(runs.runs[0].deployment->engine.host.worker_time == 7 * kMicrosecond);
 }
 
 TEST_CASE("host fit: workers apart all have the costs that are tried") {

@@ -515,7 +515,8 @@ TEST_CASE("measured runs: an unknown model, GPU, engine or release is a note wit
       note({{"engine_version", "0.0.1"}}).starts_with("runs.csv:2:1: vllm has no release '0.0.1'; nearest is '0.1.0'"));
   CHECK(note({{"weight_dtype", "fp7"}}).find("fp7") != std::string::npos);
   CHECK(note({{"engine", "lmdeploy"}, {"engine_version", ""}, {"protocol", "inferencex"}}) ==
-        "runs.csv:2:1: recipe 'inferencex' does not launch lmdeploy (it launches vllm, sglang, trtllm)");
+        "runs.csv:2:1: recipe 'inferencex' does not launch lmdeploy (it launches vllm, sglang, trtllm); lmdeploy is "
+        "launched by argonne, static-batch");
   const MeasuredRun large = rows::read(loop({{"model", "llama-3.1-70b"}}));  // 141 GB on a GPU of 80
   CHECK(large.note.find("141.1 GB") != std::string::npos);
 }

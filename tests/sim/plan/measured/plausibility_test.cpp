@@ -144,3 +144,67 @@ TEST_CASE("plausibility: figures of a batch, of everything at once and of a rate
   CHECK(judged({{"metric", "total_tokens_per_s"}, {"value", "75000"}, {"request_rate", "inf"}}) == "");
   CHECK(judged({{"metric", "total_tokens_per_s"}, {"value", "125000"}, {"request_rate", "inf"}}) != "");
 }
+
+TEST_CASE("plausibility: a batch slower than one of twice its size") {
+  const auto doubts = [](const std::string& small, const std::string& large, const Cells& changes = {}) {
+    const Cells batch = rows::figure({{"isl", "256"}, {"osl", "64"}, {"metric", "e2e_ms"}});
+    std::string text;
+    for (const MeasuredRun& run :
+         read_measured_runs(rows::table({rows::with(batch, {{"batch", "4"}, {"value", small}}),
+                                         rows::with(rows::with(batch, {{"batch", "8"}, {"value", large}}), changes)}))
+             .runs)
+      text += run.doubt + ";";
+    return text;
+  };
+  CHECK(doubts("500", "400") == ";;");
+  CHECK(doubts("900", "500") == "e2e_ms of 900.00 in a batch of 4, 500.00 in one of 8;;");
+  CHECK(doubts("900", "500", {{"tp", "2"}}) == ";;");
+}
+
+TEST_CASE("plausibility: tokens, watts and joules of a server at a steady batch") {
+  const auto judged = [](const Cells& changes) {
+    const MeasuredRun run = rows::read(rows::with({{"hf_id", "meta-llama/Llama-3.1-8B-Instruct"},
+                                                   {"task", "chat"},
+                                                   {"gpu", "h100-sxm"},
+                                                   {"gpus", "1"},
+                                                   {"tp", "1"},
+                                                   {"dp", "1"},
+                                                   {"ep", "1"},
+                                                   {"max_num_seqs", "128"},
+                                                   {"mean_batch", "32"},
+                                                   {"mean_output_tokens", "300"},
+                                                   {"median_itl_ms", "10"},
+                                                   {"output_tokens_per_s", "3000"},
+                                                   {"power_w", "500"},
+                                                   {"joules_per_output_token", "0.16666"}},
+                                                  changes));
+    REQUIRE(run.note == "");
+    return run.doubt;
+  };
+  CHECK(judged({}) == "");
+  // 32 sequences with a token each 10 ms make 3,200 tokens a second.
+  CHECK(judged({{"output_tokens_per_s", "6000"}, {"joules_per_output_token", ""}})
+            .starts_with("6000 tokens/s with gaps of 10.0 ms need 60 sequences at a time, of which there are 32"));
+  CHECK(judged({{"power_w", "900"}, {"joules_per_output_token", "0.3"}}) == "900 W are above the 700 W of the boards");
+  CHECK(judged({{"power_w", "20"}, {"joules_per_output_token", ""}}).find("of idle boards") != std::string::npos);
+  CHECK(judged({{"joules_per_output_token", "0.3"}}) == "0.3 J per token and 3000 tokens/s make 900 W, not 500 W");
+}
+
+TEST_CASE("plausibility: published figures of a scenario") {
+  const auto doubt = [](double ttft, double tpot, double rate, const std::string& more = "") {
+    const ConfigTree tree = parse_config_text(
+        "model: llama-3.1-8b\ngpu: h100-sxm\nengine: vllm@0.19\n" + more +
+            "workload: {arrivals: {process: closed_loop, concurrency: 4}, prompt_tokens: 256, output_tokens: 64, "
+            "requests: 40}\n",
+        "s.yaml");
+    return published_doubt(read_scenario(tree, Fidelity::kCalibrated), ttft, tpot, rate);
+  };
+  CHECK(doubt(30, 6, 600) == "");
+  CHECK(doubt(0, 0, 0) == "");  // nothing published
+  CHECK(doubt(3, 6, 600).starts_with("TTFT of 3.00 ms is below"));
+  CHECK(doubt(30, 3, 0).starts_with("TPOT of 3.00 ms is below"));
+  // 30 ms and 63 steps of 20 ms are 1.29 s a request: four users get 198 tokens a second.
+  CHECK(doubt(30, 20, 198) == "");
+  CHECK(doubt(30, 20, 600) == "600 tokens/s at a latency of 1.29 s need 12 requests at a time, of which there are 4");
+  CHECK(doubt(30, 3, 600, "speculation: {method: ngram, num_speculative_tokens: 3, acceptance: 0.7}\n") == "");
+}
