@@ -59,8 +59,8 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
   return times;
 }
 
-/// An eager benchmark does not see the launch that a CUDA graph would pay, and one from a graph no host: what its rows
-/// cannot tell stays assumed.
+/// Fixes the constants that the rows cannot determine: a loop without a CUDA graph does not show the launch in a graph,
+/// and a loop with one does not show host time.
 template <class Row>
 void fix_undetermined(FitOptions& options, const Kernel& kernel, const std::vector<Row>&) {
   if (!is_timed_eagerly(kernel)) {
