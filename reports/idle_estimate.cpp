@@ -14,37 +14,9 @@
 namespace roofcast::reports {
 namespace {
 
-/// Settings that only affect simulations, or estimates only at some lengths.
-constexpr std::array<std::string_view, 28> kOfSimulation{
-    "policy",
-    "max_queue",
-    "seed",
-    "router",
-    "failures",
-    "autoscaling",
-    "objectives",
-    "engine.prefix_caching",
-    "engine.kv_offload",
-    "engine.kv_tiers",
-    "engine.preemption",
-    "engine.victim",
-    "engine.attention_kernel",
-    "engine.watermark",
-    "engine.chunked_prefill",
-    "engine.stream_interval",
-    "engine.receive_interval",
-    "engine.sampling",
-    "engine.block_size",
-    "engine.scheduler",
-    "engine.api_servers",
-    "engine.batch_wait",
-    "engine.rank_choice",
-    "engine.start_time",
-    "engine.handover_time",
-    "engine.reserve_output_ratio",
-    "engine.state_checkpoints",
-    "engine.host.scatter",
-};
+/// What only the simulation asks for.
+constexpr std::array<std::string_view, 8> kOfSimulation{"policy",   "max_queue",   "seed",       "router",
+                                                        "failures", "autoscaling", "objectives", "workload"};
 
 }  // namespace
 
