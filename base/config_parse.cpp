@@ -1,5 +1,5 @@
-// Parses text into a ConfigTree from the events of libyaml. The documents of libyaml keep duplicate keys and follow
-// aliases.
+// Parses text into a ConfigTree: plain text by read_plain_yaml, everything else, and text with an error, from the events
+// of libyaml. The documents of libyaml keep duplicate keys and follow aliases.
 
 #include "base/config_parse.h"
 
@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/config_text.h"
+#include "base/plain_yaml.h"
 #include "base/read_file.h"
 
 namespace roofcast {
@@ -49,6 +50,7 @@ class Places {
     go_to(mark.index);
     return Mark{path_, line_, static_cast<int>(byte_ - line_begin_) + 1};
   }
+  Mark at(int line, int column) const { return has_lines_ ? Mark{path_, line + 1, column + 1} : Mark{path_}; }
   Mark at_byte(std::size_t byte) const { return has_lines_ ? mark_at(text_, byte, path_.str()) : Mark{path_}; }
   std::string_view text_from(const yaml_mark_t& mark) {
     go_to(mark.index);
@@ -106,8 +108,8 @@ struct Parser : yaml_parser_t {
 
 const char* text_of(const yaml_char_t* text) { return reinterpret_cast<const char*>(text); }
 
-/// Builds the tree of one document from the parser's events.
-class TreeBuilder {
+/// Builds the tree of one document from the parser's events, or from those of a plain text.
+class TreeBuilder final : public PlainYamlTaker {
  public:
   explicit TreeBuilder(Places& places) : places_(places) {}
   ConfigTree root() const { return root_; }
@@ -123,8 +125,11 @@ class TreeBuilder {
         return;
       case YAML_ALIAS_EVENT:
         throw ConfigError(places_.at(event.start_mark), "aliases (*name) are not supported: write the value out");
-      case YAML_SCALAR_EVENT:
-        return take_scalar(event);
+      case YAML_SCALAR_EVENT: {
+        const auto& scalar = event.data.scalar;
+        const bool quoted = is_text(scalar.tag, event.start_mark) || scalar.style != YAML_PLAIN_SCALAR_STYLE;
+        return put({text_of(scalar.value), scalar.length}, quoted, places_.at(event.start_mark));
+      }
       case YAML_SEQUENCE_START_EVENT: {
         const auto& start = event.data.sequence_start;
         return open(ConfigNode::Kind::kList, start.tag, start.style == YAML_FLOW_SEQUENCE_STYLE, event.start_mark);
@@ -141,6 +146,18 @@ class TreeBuilder {
     }
   }
 
+  void scalar(std::string_view text, bool quoted, int line, int column) override {
+    put(text, quoted, places_.at(line, column));
+  }
+  void open(bool map, bool bracket, int line, int column) override {
+    begin(map ? ConfigNode::Kind::kMap : ConfigNode::Kind::kList, bracket, places_.at(line, column));
+  }
+  void close() override {
+    ConfigTree done = std::move(open_.back().node);
+    open_.pop_back();
+    add(std::move(done));
+  }
+
  private:
   struct Frame {
     std::shared_ptr<ConfigNode> node;
@@ -155,10 +172,10 @@ class TreeBuilder {
     return !open_.empty() && open_.back().node->kind == ConfigNode::Kind::kMap && !open_.back().has_key;
   }
 
-  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, const yaml_mark_t& mark) {
+  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, Mark mark) {
     auto node = std::make_shared<ConfigNode>();
     node->kind = kind;
-    node->mark = places_.at(mark);
+    node->mark = std::move(mark);
     if (++nodes_ > kLimitNodes)
       throw ConfigError(node->mark, fmt::format("more than {} values in one document", kLimitNodes));
     return node;
@@ -172,41 +189,32 @@ class TreeBuilder {
     throw ConfigError(places_.at(mark), fmt::format("the tag '{}' is not supported", name));
   }
 
-  void take_scalar(const yaml_event_t& event) {
-    const auto& scalar = event.data.scalar;
-    const std::string_view text(text_of(scalar.value), scalar.length);
-    const bool quoted = is_text(scalar.tag, event.start_mark) || scalar.style != YAML_PLAIN_SCALAR_STYLE;
+  void put(std::string_view text, bool quoted, Mark mark) {
     const bool null = !quoted && (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL");
     if (awaits_key()) {
-      if (null) throw ConfigError(places_.at(event.start_mark), "a key is missing, or is null");
-      return begin_entry(text, quoted, event.start_mark);
+      if (null) throw ConfigError(mark, "a key is missing, or is null");
+      return begin_entry(text, quoted, std::move(mark));
     }
-    auto node = make_node(null ? ConfigNode::Kind::kNull : ConfigNode::Kind::kScalar, event.start_mark);
+    auto node = make_node(null ? ConfigNode::Kind::kNull : ConfigNode::Kind::kScalar, std::move(mark));
     if (!null) node->scalar = text;
     node->quoted = quoted;
     add(std::move(node));
   }
 
   void open(ConfigNode::Kind kind, const yaml_char_t* tag, bool bracket, const yaml_mark_t& mark) {
-    if (awaits_key())
-      throw ConfigError(places_.at(mark), bracket ? kBracket : "a key must be text, not a list or a map");
-    is_text(tag, mark);
-    if (open_.size() >= kLimitDepth)
-      throw ConfigError(places_.at(mark), fmt::format("nested deeper than {} levels", kLimitDepth));
+    if (!awaits_key()) is_text(tag, mark);
+    begin(kind, bracket, places_.at(mark));
+  }
+  void begin(ConfigNode::Kind kind, bool bracket, Mark mark) {
+    if (awaits_key()) throw ConfigError(mark, bracket ? kBracket : "a key must be text, not a list or a map");
+    if (open_.size() >= kLimitDepth) throw ConfigError(mark, fmt::format("nested deeper than {} levels", kLimitDepth));
     Frame& frame = open_.emplace_back();
-    frame.node = make_node(kind, mark);
+    frame.node = make_node(kind, std::move(mark));
     frame.bracket = bracket;
   }
 
-  void close() {
-    ConfigTree done = std::move(open_.back().node);
-    open_.pop_back();
-    add(std::move(done));
-  }
-
-  void begin_entry(std::string_view text, bool quoted, const yaml_mark_t& mark) {
+  void begin_entry(std::string_view text, bool quoted, Mark here) {
     Frame& map = open_.back();
-    Mark here = places_.at(mark);
     if (text == "<<" && !quoted) throw ConfigError(here, "merge keys (<<) are not supported: write the keys out");
     std::string key(text);
     if (const Mark* first = earlier(map, key)) {
@@ -275,17 +283,21 @@ ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, P
   return says(mark, problem);
 }
 
-ConfigTree parse(std::string_view text, const std::string& path, bool has_lines) {
-  if (text.size() > kLimitBytes) {
-    throw ConfigError(Mark{path}, fmt::format("is larger than {} MB", kLimitBytes / 1000000));
-  }
-  if (const auto fault = find_text_fault(text)) {
-    throw ConfigError(has_lines ? mark_at(text, fault->offset, path) : Mark{path}, fault->what);
-  }
-  const std::string read = path.ends_with(".json") ? join_surrogates(text) : std::string(text);
-  Places places(read, path, has_lines);
+/// Null where the text is not plain, or has a fault, which the whole scanner says.
+ConfigTree parse_plain(std::string_view text, const std::string& path, bool has_lines) {
+  Places places(text, path, has_lines);
   TreeBuilder builder(places);
-  Parser parser(read);
+  try {
+    return read_plain_yaml(text, builder) ? builder.root() : nullptr;
+  } catch (const ConfigError&) {
+    return nullptr;
+  }
+}
+
+ConfigTree parse_by_libyaml(std::string_view text, const std::string& path, bool has_lines) {
+  Places places(text, path, has_lines);
+  TreeBuilder builder(places);
+  Parser parser(text);
   for (bool ended = false; !ended;) {
     Event event;
     if (yaml_parser_parse(&parser, &event) == 0) throw malformed(parser, builder, places);
@@ -294,6 +306,18 @@ ConfigTree parse(std::string_view text, const std::string& path, bool has_lines)
   }
   if (!builder.root()) throw ConfigError(Mark{path}, "is empty");
   return builder.root();
+}
+
+ConfigTree parse(std::string_view text, const std::string& path, bool has_lines) {
+  if (text.size() > kLimitBytes) {
+    throw ConfigError(Mark{path}, fmt::format("is larger than {} MB", kLimitBytes / 1000000));
+  }
+  if (const auto fault = find_text_fault(text)) {
+    throw ConfigError(has_lines ? mark_at(text, fault->offset, path) : Mark{path}, fault->what);
+  }
+  const std::string read = path.ends_with(".json") ? join_surrogates(text) : std::string(text);
+  if (ConfigTree plain = parse_plain(read, path, has_lines)) return plain;
+  return parse_by_libyaml(read, path, has_lines);
 }
 
 }  // namespace

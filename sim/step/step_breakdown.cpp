@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "sim/step/operator_cost.h"
 #include "sim/step/operator_error.h"
@@ -11,16 +12,18 @@ namespace roofcast {
 namespace {
 
 /// Calls with the same name share a line; its bound is that of the slowest.
-void add_operator(std::vector<OperatorTime>& lines, const Operator& op, const Cost& cost, double count,
-                  const Deployment& d) {
+void add_operator(std::vector<OperatorTime>& lines, const std::string& name, const Work& work, const Cost& cost,
+                  double count, const Deployment& d) {
   if (count <= 0) return;
-  auto line = std::find_if(lines.begin(), lines.end(), [&](const OperatorTime& l) { return l.name == op.name; });
-  if (line == lines.end())
-    line = lines.insert(lines.end(),
-                        OperatorTime{.name = op.name,
-                                     .cost = {.bound = cost.bound},
-                                     .family = family_of(op.work),
-                                     .discrepancy = discrepancy_of(op.work, *d.efficiency, d.gpu, d.roofline())});
+  // Searched from the end, where the mixers of many prompts are.
+  auto line = std::find_if(lines.rbegin(), lines.rend(), [&](const OperatorTime& l) { return l.name == name; });
+  if (line == lines.rend()) {
+    lines.push_back({.name = name,
+                     .cost = {.bound = cost.bound},
+                     .family = family_of(work),
+                     .discrepancy = discrepancy_of(work, *d.efficiency, d.gpu, d.roofline())});
+    line = lines.rbegin();
+  }
   if (cost.time * count > line->cost.time) line->cost.bound = cost.bound;
   line->count += count;
   line->cost.time += cost.time * count;
@@ -59,19 +62,22 @@ StepBreakdown StepModel::breakdown(const StepBatch& asked) {
   const StepTotal total = s.total(asked);
   const StepBatch batch = s.encoding.of_decoder(asked);
   StepBreakdown out;
+  out.operators.reserve(32);  // few models have more
   const double exposed = total.overlap ? total.overlap->exposed(total.attention) : 1.0;
   const auto add_of = [&](StepParts& parts, const auto& part, double share, const auto& wanted) {
     const PricedOperators& priced = parts.priced(part);
     const double slower = slowdown(priced, part, machine);
+    const bool encodes = s.encoding.is_encoder(parts);
+    std::string encoder_name;
     for (std::size_t i = 0; i < priced.costs.size(); ++i) {
-      Operator op = priced.operators[i];
+      const Operator& op = priced.operators[i];
       if (!wanted(op.stage)) continue;
-      if (s.encoding.is_encoder(parts)) op.name = "encoder_" + op.name;
       Cost cost = total.overlap ? s.parts.beside(op, priced.costs[i]) : priced.costs[i];
       cost.time *= slower;
       if (op.stage == Stage::kDispatch || op.stage == Stage::kCombine) cost.time *= exposed;
       if (launches_of(op.work, machine).collective) cost.time += Seconds(s.host.rank_skew());
-      add_operator(out.operators, op, cost, op.count * share, *s.deployment);
+      const std::string& name = encodes ? (encoder_name = "encoder_" + op.name) : op.name;
+      add_operator(out.operators, name, op.work, cost, op.count * share, *s.deployment);
     }
   };
   const auto add_some = [&](const auto& part, double share, const auto& wanted) {

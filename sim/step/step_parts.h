@@ -2,6 +2,8 @@
 // The parts of a step: their operators, and cached sums of these.
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -46,7 +48,12 @@ class StepParts {
   /// The operators of a part. The last part of each kind is cached, because successive steps often have the same parts.
   const PricedOperators& priced(const TokenPart& part);
   const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
-  const PricedOperators& priced(const PrefillPart& part) { return latest(prefill_priced_, part); }
+  const PricedOperators& priced(const PrefillPart& part) {
+    for (const Latest<PrefillPart>& kept : prefills_priced_) {
+      if (kept && kept->first == part) return kept->second;
+    }
+    return latest(prefills_priced_[next_prefill_++ % prefills_priced_.size()], part);
+  }
   PricedOperators priced(const AdapterPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const EncoderPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const EncodedPart& part) const { return price(operators(part), machine_); }
@@ -118,7 +125,8 @@ class StepParts {
   Machine machine_;
   Latest<TokenPart> tokens_priced_;
   Latest<HeadPart> head_priced_;
-  Latest<PrefillPart> prefill_priced_;
+  std::array<Latest<PrefillPart>, 4> prefills_priced_;  ///< a step of prompts one behind another has three kinds
+  std::size_t next_prefill_ = 0;
   RememberedSums<> tokens_exact_, tokens_knots_, head_;
   double skew_;           ///< seconds between the arrivals of ranks at a collective
   double combining_sms_;  ///< SMs that combine results while experts still run; 0: all
