@@ -1,4 +1,4 @@
-// Experts by DeepGEMM, block fp8: on Blackwell, and behind DeepEP in either mode.
+// Experts by DeepGEMM, block fp8: on Blackwell, behind DeepEP in either mode, and as vLLM runs it without DeepEP.
 // Facts: DeepGEMM's and the engines' sources, and the kernel column of the measured tables
 // (docs/equations-moe.md#kernels).
 
@@ -34,6 +34,13 @@ const ExpertsKernel& deep_gemm_contiguous_experts() {
   static const ExpertsKernelOf<Contiguous> kernel(
       experts_facts("deep_gemm_contiguous_experts", "DeepGEMM, contiguous, behind DeepEP's normal mode"),
       {kTuned, 128, 128, 1.0, kPadded});
+  return kernel;
+}
+const ExpertsKernel& deep_gemm_reserved_experts() {
+  static const ExpertsKernelOf<Contiguous> kernel(
+      experts_facts("deep_gemm_reserved_experts", "DeepGEMM, contiguous, where the host does not know the loads",
+                    &deep_gemm_contiguous_experts()),
+      {kTuned, 128, 128, 1.0, kReserved});
   return kernel;
 }
 

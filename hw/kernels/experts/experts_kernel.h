@@ -30,6 +30,7 @@ enum class ExpertRows {
   kZeroed,  ///< the same, and zeros are written for those that are not local
   kPlaced,  ///< those of the rank's experts, which the exchange brought into place and will sum
   kPadded,  ///< those of the rank's experts, each expert's padded to a tile; copied from and summed to the tokens held
+  kReserved,  ///< the same, with room for every choice and for a last tile of every expert, all of which is computed
 };
 
 /// Facts of a kernel, which are not fitted. They come from the engines' sources. Where these do not say, the rule is
@@ -121,6 +122,7 @@ const ExpertsKernel& trtllm_gen_mxfp4_trtllm_experts();
 const ExpertsKernel& trtllm_gen_mxfp8_trtllm_experts();
 const ExpertsKernel& deep_gemm_masked_experts();
 const ExpertsKernel& deep_gemm_contiguous_experts();
+const ExpertsKernel& deep_gemm_reserved_experts();
 const ExpertsKernel& cutlass_wide_block_experts();
 const ExpertsKernel& cutlass_wide_nvfp4_experts();
 const ExpertsKernel& trtllm_gen_latency_experts();
