@@ -33,6 +33,7 @@ struct LocalExperts {
   double held = 0;                          ///< tokens on the rank
   double choices = 0;                       ///< choices that the kernel receives, including those for other ranks
   double experts = 0;
+  double idle_tiles = 0;                              ///< tiles without a row, which run all the same
   double weight_element = 0, activation_element = 0;  ///< bytes
 
   double weights() const { return load.hits * hidden * inter * (gates + 1.0) * weight_element; }
@@ -102,6 +103,14 @@ double power_of_two_at_least(double x) { return std::exp2(std::ceil(std::log2(st
 std::size_t tile_index(double rows) {
   return static_cast<std::size_t>(std::clamp(std::lround(std::log2(rows)), 3l, 2l + static_cast<long>(kTileHeights))) -
          3;
+}
+
+/// Of a kernel that does not know the loads: it has rows for every choice, and for each local expert all but one of a
+/// tile's rows. Source: vllm/model_executor/layers/fused_moe/deep_gemm_utils.py (compute_aligned_M).
+double idle_tiles(const LocalExperts& part, const ExpertTraits& t) {
+  if (t.rows != ExpertRows::kReserved) return 0.0;
+  const double all = std::ceil((part.choices + part.experts * (t.rows_high - 1.0)) / t.rows_high - 1e-9);
+  return std::max(0.0, all - part.load.tiles[tile_index(t.rows_high)]);
 }
 
 /// Experts per rank and inner dimensions for which vLLM ships tuned tiles for the A100-SXM4-80GB. Source: the file
@@ -195,6 +204,7 @@ struct ProductTime {
 ///   memory  = weights of these experts, read again for further tiles of rows unless L2 kept them,
 ///             + A and C of the assignments; in quadrature with the latency of a tile's consecutive steps
 ///   time    = sqrt(compute^2 + memory^2): the closer the two are, the less they overlap
+/// Tiles without a row come last, where no weights are left to read: their compute is added.
 /// Tiles run in waves over the SMs. Experts with few tokens fill their tiles poorly, which is the main loss of a MoE.
 ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, const TileChoice& choice,
                             const LocalExperts& part, const ProductRates& rates, const MoeParameters& p) {
@@ -209,7 +219,9 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, con
   const double height = tile_rows(tile) + p.tile_overhead_rows + p.empty_row_loss * empty;
   const double one = 2.0 * columns * narrow * depth * height / rates.flops_per_sm;
   ProductTime time;
-  time.compute = waves * (one * (1.0 + stall) + p.tile_us * 1e-6);
+  const double turn = one * (1.0 + stall) + p.tile_us * 1e-6;
+  const double idle = std::ceil((blocks + part.idle_tiles * std::ceil(n / columns)) / rates.sms - 1e-9) - waves;
+  time.compute = waves * turn;
   const double weights = n * k * part.weight_element;
   const double again = std::max(0.0, weights - rates.kept_bytes) * (part.load.tiles[tile] - part.load.hits);
   time.memory = part.load.hits * weights / rates.weights_per_second +
@@ -219,6 +231,11 @@ ProductTime grouped_product(const GroupedProduct& product, std::size_t tile, con
   time.compute *= slow;
   time.memory *= slow;
   time.total = std::sqrt(time.compute * time.compute + time.memory * time.memory);
+  if (part.idle_tiles > 0.0) {
+    const double more = std::max(0.0, idle) * turn * slow;
+    time.compute += more;
+    time.total += more;
+  }
   return time;
 }
 
@@ -258,8 +275,8 @@ double shuffle_bytes(const LocalExperts& part, const ExpertTraits& t) {
   const double element = part.activation_element;
   const double between = part.inter * (2.0 * part.gates + element);
   if (t.rows == ExpertRows::kPlaced) return part.load.assignments * between;
-  if (t.rows == ExpertRows::kPadded) {
-    const double padded = part.load.tiles[tile_index(t.rows_high)] * t.rows_high;
+  if (t.rows == ExpertRows::kPadded || t.rows == ExpertRows::kReserved) {
+    const double padded = (part.load.tiles[tile_index(t.rows_high)] + part.idle_tiles) * t.rows_high;
     return padded * between + part.load.assignments * part.hidden * (element + 2.0) +
            part.held * part.hidden * (element + 2.0);
   }
@@ -450,7 +467,8 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
 Cost moe_experts_with(const MoeShape& shape, const ExpertTraits& traits, const MoeParameters& p, const GpuSpec& gpu,
                       bool repeated) {
   if (shape.tokens <= 0.0) return {};
-  const LocalExperts part = local_part(shape);
+  LocalExperts part = local_part(shape);
+  part.idle_tiles = idle_tiles(part, traits);
   const double bandwidth = gpu.memory_bandwidth.base() * p.bandwidth_fraction;
   const double shuffled = shuffle_bytes(part, traits);
   const TileChoice tiles = tiles_allowed(shape, part, traits, gpu);

@@ -122,6 +122,7 @@ std::span<const Kernel* const> kernels() {
         &trtllm_gen_mxfp8_trtllm_experts(),
         &deep_gemm_masked_experts(),
         &deep_gemm_contiguous_experts(),
+        &deep_gemm_reserved_experts(),
         &cutlass_wide_block_experts(),
         &cutlass_wide_nvfp4_experts(),
         &trtllm_gen_latency_experts(),

@@ -153,7 +153,10 @@ TEST_CASE("kernel rules: bounds must be versions, and the last rule holds always
 
 TEST_CASE("kernel rules: vLLM ran its experts by Triton before it preferred FlashInfer's kernels") {
   const GpuSpec b200 = gpu("b200-sxm"), h100 = gpu("h100-sxm");
-  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block) == "triton_block_experts");
+  CHECK(shipped("vllm", "0.11.0", b200, Dtype::kFp8Block) == "triton_block_experts");
+  CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block) == "deep_gemm_reserved_experts");
+  CHECK(shipped("vllm", "0.11.1", h100, Dtype::kFp8Block) == "deep_gemm_reserved_experts");
+  CHECK(shipped("vllm", "0.12.0", h100, Dtype::kFp8Block) == "triton_block_experts");  // but under expert parallelism
   CHECK(shipped("vllm", "0.19.0", b200, Dtype::kFp8Block) == "trtllm_gen_block_experts");
   CHECK(shipped("vllm", "0.19.0", b200, Dtype::kBf16) == "triton_experts");
   CHECK(shipped("vllm", "0.24.0", b200, Dtype::kBf16) == "trtllm_gen_bf16_experts");

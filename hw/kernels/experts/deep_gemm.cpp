@@ -1,4 +1,4 @@
-// Experts by DeepGEMM in block fp8: on Blackwell, and after either mode of DeepEP.
+// Experts by DeepGEMM, block fp8: on Blackwell, behind DeepEP in either mode, and as vLLM runs it without DeepEP.
 // Facts: DeepGEMM's and the engines' sources, and the kernel column of the measured tables
 // (docs/equations-moe.md#kernels).
 
@@ -19,13 +19,13 @@ struct Contiguous : ExpertsParameters {
 }  // namespace
 
 const ExpertsKernel& deep_gemm_experts() {
-  static const ExpertsKernelOf<ExpertsParameters> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("marlin_experts", "Marlin, 4-bit weights"),
       experts_facts("deep_gemm_experts", "DeepGEMM on Blackwell, block fp8", &cutlass_block_experts()),
       {kTwoSizes, 16, 64});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_masked_experts() {
-  static const ExpertsKernelOf<ExpertsParameters> kernel(
+  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("marlin_experts", "Marlin, 4-bit weights"),
       experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, after DeepEP's low-latency mode"),
       {kTuned, 64, 128, 1.0, kPlaced});
   return kernel;
@@ -34,6 +34,13 @@ const ExpertsKernel& deep_gemm_contiguous_experts() {
   static const ExpertsKernelOf<Contiguous> kernel(
       experts_facts("deep_gemm_contiguous_experts", "DeepGEMM, contiguous, after DeepEP's normal mode"),
       {kTuned, 128, 128, 1.0, kPadded});
+  return kernel;
+}
+const ExpertsKernel& deep_gemm_reserved_experts() {
+  static const ExpertsKernelOf<Contiguous> kernel(
+      experts_facts("deep_gemm_reserved_experts", "DeepGEMM, contiguous, where the host does not know the loads",
+                    &deep_gemm_contiguous_experts()),
+      {kTuned, 128, 128, 1.0, kReserved});
   return kernel;
 }
 

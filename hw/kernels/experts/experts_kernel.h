@@ -31,6 +31,7 @@ enum class ExpertRows {
   kZeroed,  ///< the same; rows of other ranks' experts are written as zeros
   kPlaced,  ///< those of the rank's experts; the exchange has placed them and will sum them
   kPadded,  ///< those of the rank's experts, padded to a tile per expert; copied from and summed to the rank's tokens
+  kReserved,  ///< the same, with room for every choice and for a last tile of every expert, all of which is computed
 };
 
 /// Properties of a kernel that are not fitted. They come from the engines' sources. Where these do not say, the rule is
@@ -122,6 +123,7 @@ const ExpertsKernel& trtllm_gen_mxfp4_trtllm_experts();
 const ExpertsKernel& trtllm_gen_mxfp8_trtllm_experts();
 const ExpertsKernel& deep_gemm_masked_experts();
 const ExpertsKernel& deep_gemm_contiguous_experts();
+const ExpertsKernel& deep_gemm_reserved_experts();
 const ExpertsKernel& cutlass_wide_block_experts();
 const ExpertsKernel& cutlass_wide_nvfp4_experts();
 const ExpertsKernel& trtllm_gen_latency_experts();

@@ -377,6 +377,23 @@ TEST_CASE("moe: empty rows of a tile take as much longer than full ones as empty
   CHECK(slower(1024) == doctest::Approx(1.0));  // all of them
 }
 
+TEST_CASE("moe: a kernel that does not know the loads runs a tile for every expert, and for every choice") {
+  const GpuSpec gpu = round_gpu();  // 100 SMs, 10 PFLOP/s in all
+  MoeParameters p;
+  p.compute_fraction = 1;
+  p.activation_passes = p.tile_overhead_rows = p.tile_us = 0;
+  const auto time = [&](ExpertRows rows, double tokens) {
+    return moe_experts_with(mixtral(tokens), {TileRule::kTuned, 128, 128, 1.0, rows}, p, gpu);
+  };
+  // Eight tokens make 16 choices: room for 16 + 8 x 127 rows, 9 tiles; all 8 experts are hit.
+  // gate,up : 8 tiles x 224 columns = 1792 blocks, 18 waves; 9 tiles, 21 waves, of 2 x 128 x 4096 x 128 FLOP a block
+  // down    : 8 x 32 = 256 blocks, 3 waves; 9 x 32 = 288, 3 waves
+  const double more = 3 * 2 * 128.0 * 4096 * 128 / (gpu.peak(Dtype::kBf16).base() / gpu.sm_count);
+  const double slower = (time(ExpertRows::kReserved, 8).time - time(ExpertRows::kPadded, 8).time).base();
+  CHECK(slower == doctest::Approx(more).epsilon(1e-9));
+  CHECK(time(ExpertRows::kReserved, 8).flops == time(ExpertRows::kPadded, 8).flops);
+}
+
 TEST_CASE("moe: an expert larger than the L2 is read again for each of its tiles of rows") {
   const GpuSpec gpu = round_gpu();
   const MoeParameters p;
