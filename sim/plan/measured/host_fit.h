@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "sim/plan/measured/measured_runs.h"
+#include "sim/step/host_costs.h"
 
 namespace roofcast {
 
