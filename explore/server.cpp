@@ -249,7 +249,7 @@ struct ExploreServer::State {
 
   void make_answers() {
     while (std::optional<Job> job = jobs.take()) {
-      const Watched watched(&job->connection->watch());
+      const WatchScope watched(&job->connection->watch());
       std::string bytes = reply_of(std::move(job->request), options.page);
       {
         const std::lock_guard lock(mutex);

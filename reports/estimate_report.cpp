@@ -17,6 +17,7 @@
 #include "sim/plan/what_fits.h"
 #include "sim/serve/media.h"
 #include "sim/serve/scheduler.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast::reports {
 namespace {

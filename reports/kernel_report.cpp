@@ -45,7 +45,7 @@ Json json_of(const Kernel& kernel, const CalibratedGpu* gpu) {
                                 {"low", field.low},
                                 {"high", field.high},
                                 {"carried_over_by", name_of(field.transfer)},
-                                {"fitted", !field.held},
+                                {"fitted", !field.fixed},
                                 {"meaning", field.meaning}});
   }
   for (std::size_t i = 0; gpu != nullptr && i < kDtypeCount; ++i) {
@@ -94,7 +94,7 @@ std::string kernel_report(const Kernel& kernel, const CalibratedGpu* gpu, const 
       row.push_back(fmt::format("{:.4g}", kernel.numbers(gpu->efficiency.block(kernel, dtype))[i]));
     row.insert(row.end(),
                {fmt::format("{:g}", fields[i].low), fmt::format("{:g}", fields[i].high),
-                fields[i].held ? "fixed" : std::string(name_of(fields[i].transfer)), std::string(fields[i].meaning)});
+                fields[i].fixed ? "fixed" : std::string(name_of(fields[i].transfer)), std::string(fields[i].meaning)});
     table.row(row);
   }
   if (format == "csv") return table.csv();

@@ -11,6 +11,7 @@
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/metrics_list.h"
 #include "sim/plan/search/condition.h"
+#include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {

@@ -217,7 +217,7 @@ std::int64_t Replica::steps_until_seen(SimTime ready, std::int64_t limit) {
 /// Number of steps for which the plan and the slowest rank stay the same.
 std::int64_t Replica::run_length() {
   std::int64_t limit = first().options.max_steps_per_event;
-  bool fixed = false;
+  bool held = false;
   for (const auto& rank : ranks_) {
     if (rank->plan.preempted() || rank->departures.due()) limit = std::min<std::int64_t>(limit, 1);
     held |= rank->plan.held();

@@ -2,6 +2,7 @@
 
 #include "reports/estimate_report.h"
 #include "sim/plan/scenario.h"
+#include "sim/step/deployment.h"
 
 using namespace roofcast;
 
@@ -10,7 +11,9 @@ TEST_CASE("estimate: a prompt longer than a step that the engine does not cut wo
     const Scenario s =
         read_scenario(parse_config_text(std::string("model: llama-3.1-8b\ngpu: h100-sxm\nengine: ") + engine, "s.yaml"),
                       Fidelity::kCalibrated);
-    return reports::warnings_of(estimate(s.deployment, {.prompt_tokens = prompt}), *s.deployment);
+    EstimateRequest request;
+    request.prompt_tokens = prompt;
+    return reports::warnings_of(estimate(s.deployment, request), *s.deployment);
   };
   REQUIRE(warnings("{name: tgi, max_num_batched_tokens: 512}", 513).size() == 1);
   CHECK(warnings("{name: tgi, max_num_batched_tokens: 512}", 513).front() ==

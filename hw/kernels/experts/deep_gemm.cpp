@@ -19,13 +19,13 @@ struct Contiguous : ExpertsParameters {
 }  // namespace
 
 const ExpertsKernel& deep_gemm_experts() {
-  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("marlin_experts", "Marlin, 4-bit weights"),
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("deep_gemm_experts", "DeepGEMM on Blackwell, block fp8", &cutlass_block_experts()),
       {kTwoSizes, 16, 64});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_masked_experts() {
-  static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("marlin_experts", "Marlin, 4-bit weights"),
+  static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, after DeepEP's low-latency mode"),
       {kTuned, 64, 128, 1.0, kPlaced});
   return kernel;

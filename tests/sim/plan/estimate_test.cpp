@@ -36,7 +36,9 @@ TEST_CASE("estimate: prompts of just the token budget pass a pipeline as those o
                         "s.yaml"),
       Fidelity::kCalibrated);
   const auto ttft = [&](int prompt) {
-    return estimate(s.deployment, {.batch = 16, .prompt_tokens = prompt, .output_tokens = 1}).ttft.base();
+    EstimateRequest request;
+    request.batch = 16, request.prompt_tokens = prompt, request.output_tokens = 1;
+    return estimate(s.deployment, request).ttft.base();
   };
   CHECK(ttft(8192) == doctest::Approx(ttft(8193)).epsilon(0.1));
   const auto last = [&](int prompt) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "sim/model/model_spec.h"
 #include "sim/plan/idle_in_run.h"
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/sweep.h"
