@@ -422,7 +422,7 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
     check_introduced(document, find_release(document, found.version, origin), changes);
   } else if (kind == "engines" && version != nullptr && *version && !is_path(found.name)) {
     throw ConfigError((*version)->mark,
-                      fmt::format("releases of engine '{}' are not known: leave 'version' out", found.name));
+                      fmt::format("releases of engine '{}' are unknown: leave 'version' out", found.name));
   }
   if (kind == "engines") check_own(kind, document, changes);
   return overlay(load_release(kind, asked, origin), changes);

@@ -273,8 +273,8 @@ std::string availability_text(const PlannedDeployment& w, const PlanSpec& plan) 
 std::string standing_text(const Deployment& d) {
   std::string line = provenance_line(d);
   const std::size_t source = line.find(": ");
-  if (const std::size_t but = line.find("; kernels measured"); but != std::string::npos)
-    line.replace(but, 2, ";\n    ");
+  for (const char* remark : {"; no release given", "; kernels measured"})
+    if (const std::size_t at = line.find(remark); at != std::string::npos) line.replace(at, 2, ";\n    ");
   if (line.size() > 86 && source != std::string::npos) line.replace(source, 2, ":\n    ");
   return fmt::format("  provenance: {}\n", line);
 }

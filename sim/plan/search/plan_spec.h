@@ -117,16 +117,13 @@ struct Candidate {
 
   bool disaggregated() const { return scenario.serving.disaggregation.has_value(); }
   const Deployment& prefill() const { return *scenario.serving.disaggregation->prefill; }
-  int gpus() const;  ///< of one replica or decode worker
-  int prefill_gpus() const;
+  int gpus() const, prefill_gpus() const;  ///< of one replica or decode worker; of one prefill worker
   int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
-  Bill bill(const Fleet& fleet) const;  ///< per hour
-  Bill bill(std::span<const FleetSpan> spans) const;
+  Bill bill(const Fleet& fleet) const, bill(std::span<const FleetSpan> spans) const;  ///< per hour
   double usd_per_hour(const Fleet& fleet) const { return bill(fleet).usd_per_hour(); }
   /// Whether the limits on GPUs and cost allow the fleet plus `spare` more replicas per role.
   bool affords(const Fleet& fleet, int spare) const;
-  int most_replicas(int spare) const;
-  int most_prefill_workers(int spare) const;
+  int most_replicas(int spare) const, most_prefill_workers(int spare) const;
 };
 
 /// "tp 2 pp 2 dcp 2 adp 4 ep 8", without sizes of 1.
@@ -135,8 +132,8 @@ std::string layout_of(const Sharding& sharding);
 struct Candidates {
   std::vector<Candidate> kept;  ///< aggregated candidates, then pairs
   std::uint64_t considered = 0, pairs = 0, too_large = 0, unsupported = 0, unpriced = 0;
-  std::uint64_t mistaken = 0, unsplittable = 0,
-                beyond_gpus = 0;              ///< points with a wrong value; an impossible split; too many GPUs
+  /// Points with a wrong value; an impossible split; too many GPUs.
+  std::uint64_t mistaken = 0, unsplittable = 0, beyond_gpus = 0;
   std::uint64_t unpowered = 0, too_dear = 0;  ///< unknown power with a limit; one replica and spares exceed `max_cost`
   std::uint64_t below_availability = 0;       ///< no number of replicas in their zones reaches `availability`
   std::string cost_reason;                    ///< the cost of the cheapest of the too expensive ones

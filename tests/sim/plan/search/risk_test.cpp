@@ -24,7 +24,7 @@ namespace {
 PlanSpec plan_of(const std::string& text) { return parse_plan(parse_config_text(text, "plan.yaml")); }
 
 std::string chat(const std::string& rate, const std::string& search) {
-  return "model: llama-3.1-8b\nworkload:\n  arrivals: {process: poisson, rate: " + rate +
+  return "model: llama-3.1-8b\nengine: vllm@0.24\nworkload:\n  arrivals: {process: poisson, rate: " + rate +
          " /s}\n  prompt_tokens: {distribution: fixed, value: 512}\n  output_tokens: {distribution: fixed, value: 64}\n"
          "objectives: {ttft_p90: 500 ms, tpot_p90: 40 ms}\nsearch: {gpus: [h100-sxm], max_gpus: 64, tp: [1]" +
          search + "}\n";
