@@ -13,7 +13,7 @@ namespace roofcast {
 namespace {
 
 constexpr std::size_t kLimitBytes = 1'000'000'000;
-constexpr std::size_t kLimitFields = 20'000'000;
+constexpr std::size_t kLimitFields = 50'000'000;
 constexpr std::size_t kLimitColumns = 2000;  // each name is compared with all before
 
 /// Reads the text field by field. Doubled quotes are undone in place, because a field can only shrink.

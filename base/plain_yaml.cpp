@@ -106,9 +106,10 @@ class PlainYaml {
   /// A key and its colon.
   bool key(bool in_bracket) {
     Scalar name;
-    if (!scan(name, in_bracket) || name.text.size() > kLongestPlainKey) return false;
+    const std::size_t begin = at_;
+    if (!scan(name, in_bracket)) return false;
     blanks();
-    if (!at_colon()) return false;
+    if (!at_colon() || at_ - begin > kLongestPlainKey) return false;
     ++at_;
     put(name);
     return true;

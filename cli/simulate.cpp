@@ -20,10 +20,10 @@
 #include "sim/plan/all_cores.h"
 #include "sim/plan/deployment_flags.h"
 #include "sim/plan/failures.h"
-#include "sim/plan/idle_in_run.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/parallel_hint.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/search/idle_in_run.h"
 #include "sim/plan/what_fits.h"
 #include "sim/step/deployment.h"
 

@@ -297,6 +297,8 @@ void Replica::start_run(SimTime now) {
     waits |= !rank->parts.queue.waiting().empty() || rank->parts.batch.running() > 0;
   }
   busy_ = run_.rows > 0 || prefill;
+  if (!prefill)  // the next prompt follows none of the last step
+    for (const auto& rank : ranks_) rank->prompt_tokens = 0;
   if (!busy_) {
     idle_since_ = now;
     carry_ = Seconds(0);

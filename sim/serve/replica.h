@@ -140,7 +140,7 @@ class Replica {
   std::vector<PrefillChunk> priced_chunks_;
   std::vector<EncoderWork> encodes_;
   std::vector<RankLoad> then_;
-  double drawn_ = 0;
+  double drawn_ = 0;  ///< of steps_, for the current run
   Seconds carry_{};   ///< remainder after rounding to picoseconds, so that many short steps last as long as one run
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;

@@ -18,7 +18,7 @@ namespace roofcast {
 
 constexpr double kMostTokens = 1e8;
 /// With the file itself, these take less than 2 GB.
-constexpr std::size_t kMostRows = 16'000'000, kMostSessions = 4'000'000, kMostHashes = 50'000'000;
+constexpr std::size_t kMostRows = 20'000'000, kMostSessions = 4'000'000, kMostHashes = 50'000'000;
 
 /// A line of a trace, for error messages.
 struct Place {

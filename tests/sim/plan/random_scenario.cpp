@@ -185,11 +185,12 @@ void check_metrics(const ServingMetrics& m, const Scenario& s, Claims& c) {
   }
   c.claim(at_most(metric(all, "request_goodput"), metric(all, "request_throughput")), "goodput above throughput");
   for (const auto& [name, value] : all) {
+    const bool unpriced = name.starts_with("usd_per_") && s.deployment->offers.empty();
     const bool unsampled = m.completed == 0 || (m.tpot_ms.count() <= 0 && name.find("_tpot_") != std::string::npos) ||
                            (m.itl_ms.count() <= 0 && name.find("_itl_") != std::string::npos);
     if (const double* number = std::get_if<double>(&value))
-      c.claim((std::isfinite(*number) && *number >= 0) || (unsampled && std::isnan(*number)), "{} is {}", name,
-              *number);
+      c.claim((std::isfinite(*number) && *number >= 0) || ((unsampled || unpriced) && std::isnan(*number)), "{} is {}",
+              name, *number);
   }
   // A closed loop never has more in flight than users: the sum of their times is at most users x duration.
   if (w.arrivals.process == ArrivalSpec::Process::kClosedLoop && w.warmup_requests == 0) {

@@ -1,4 +1,4 @@
-#include "sim/plan/idle_in_run.h"
+#include "sim/plan/search/idle_in_run.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -26,6 +26,8 @@ std::vector<std::string> line(const std::string& key) { return {key + " changes 
 TEST_CASE("idle in a run: launches that the GPU's work hides, and those that it does not") {
   // One prompt of 2,000 tokens takes the GPU 45 ms and its decode steps replay graphs.
   CHECK(idle(", launch_speed: 2") == line("engine.launch_speed"));
+  CHECK(idle(", host: {launch_time: 2 us}") == line("engine.host.launch_time"));
+  CHECK(idle(", host: {launch_time: 80 us}, cuda_graphs: {enabled: false}", "model: llama-3.2-1b") == kNothing);
   CHECK(idle(", launch_speed: 0.5, cuda_graphs: {enabled: false}", "model: llama-3.2-1b") == kNothing);
 }
 

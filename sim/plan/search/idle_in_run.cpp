@@ -1,4 +1,4 @@
-#include "sim/plan/idle_in_run.h"
+#include "sim/plan/search/idle_in_run.h"
 
 #include <algorithm>
 #include <array>
@@ -11,15 +11,16 @@
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/metrics_list.h"
 #include "sim/plan/search/condition.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/step/deployment.h"
 
 namespace roofcast {
 namespace {
 
 /// What names a document, remarks of it, and what a GPU costs.
-constexpr std::array<std::string_view, 12> kNoSettings{"name",  "version",   "released",     "beyond_known",
-                                                       "help",  "source",    "architecture", "like",
-                                                       "price", "available", "announced",    "published"};
+constexpr std::array<std::string_view, 13> kNoSettings{
+    "name",         "version", "version_assumed", "released",  "beyond_known", "help",     "source",
+    "architecture", "like",    "price",           "available", "announced",    "published"};
 
 void add_leaves(const ConfigNode& node, const std::string& key, std::vector<std::string>& keys) {
   const bool maps = node.kind == ConfigNode::Kind::kList && !node.items.empty() && node.items.front() &&
@@ -129,7 +130,9 @@ bool is_idle(const LeftOut& setting, const std::function<bool(const ConfigTree&)
       const bool same = same_answer(tree);
       alike += same ? 1 : 0;
       return !same;
-    } catch (const ConfigError&) {
+    } catch (const std::runtime_error&) {  // refused
+      return false;
+    } catch (const InternalError&) {  // of a value that nobody gave
       return false;
     }
   };
@@ -139,8 +142,9 @@ bool is_idle(const LeftOut& setting, const std::function<bool(const ConfigTree&)
 
 namespace {
 
-/// Requests and steps of all repeated runs together: a tenth of a second or so.
-constexpr std::int64_t kMostEvents = 100'000;
+/// Requests and steps of all repeated runs together: a tenth of a second or so. Reading and pricing a scenario takes
+/// as long as some hundred of them.
+constexpr std::int64_t kMostEvents = 100'000, kEventsOfReading = 500;
 
 }  // namespace
 
@@ -149,11 +153,15 @@ std::vector<std::string> idle_in_run(const ConfigTree& scenario, const Scenario&
   const std::int64_t events = metrics.iterations + metrics.completed + metrics.failed;
   if (events > kMostEvents) return {};
   const std::vector<LeftOut> settings = settings_left_out(scenario, idle_settings(scenario, read));
-  if (events * static_cast<std::int64_t>(settings.size()) > kMostEvents) return {};
+  std::int64_t runs = 0;
+  for (const LeftOut& setting : settings)
+    runs += (setting.without ? 1 : 0) + static_cast<std::int64_t>(setting.changed.size());
+  if ((events + kEventsOfReading) * runs > kMostEvents) return {};
   std::vector<std::string> lines;
+  SpecCache specs;
   const std::string answer = to_text(metrics_of(metrics, read));
   const auto same_answer = [&](const ConfigTree& tree) {
-    const Scenario other = read_scenario(tree, fidelity);
+    const Scenario other = read_scenario(tree, fidelity, specs);
     return !other.deployment->memory.infeasible &&
            to_text(metrics_of(simulate(other.deployment, *other.workload, other.serving), other)) == answer;
   };
