@@ -185,7 +185,8 @@ void check_metrics(const ServingMetrics& m, const Scenario& s, Claims& c) {
   }
   c.claim(at_most(metric(all, "request_goodput"), metric(all, "request_throughput")), "goodput above throughput");
   for (const auto& [name, value] : all) {
-    const bool unpriced = name.starts_with("usd_per_") && s.deployment->offers.empty();
+    const bool unpriced = (name.starts_with("usd_per_") && s.deployment->offers.empty()) ||
+                          (name.starts_with("joules_per_") && s.deployment->gpu.board_power.value <= 0);
     const bool unsampled = m.completed == 0 || (m.tpot_ms.count() <= 0 && name.find("_tpot_") != std::string::npos) ||
                            (m.itl_ms.count() <= 0 && name.find("_itl_") != std::string::npos);
     if (const double* number = std::get_if<double>(&value))
