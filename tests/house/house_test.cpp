@@ -108,7 +108,9 @@ TEST_CASE("what is built on the core has a namespace of its own") {
       INFO(shown(path));
       const std::string text = slurp(path), own = "namespace roofcast::" + folder;
       // The core's namespace is opened for declarations of its types alone.
-      static const std::regex kDeclarations("namespace roofcast \\{\\n((class|struct|enum class) \\w+;\\n)+\\}  // namespace roofcast\\n");
+      static const std::regex kDeclarations(
+          "namespace roofcast \\{\\n((class|struct|enum class) \\w+;\\n)+"
+          "\\}  // namespace roofcast\\n");
       CHECK(std::regex_replace(text, kDeclarations, "").find("namespace roofcast {") == std::string::npos);
       CHECK((path.extension() != ".h" || text.find(own) != std::string::npos));
     }

@@ -119,7 +119,7 @@ struct Candidate {
   const Deployment& prefill() const { return *scenario.serving.disaggregation->prefill; }
   int gpus() const, prefill_gpus() const;  ///< of one replica or decode worker; of one prefill worker
   int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
-  Bill bill(const Fleet& fleet) const, bill(std::span<const FleetSpan> spans) const;  ///< per hour
+  Bill bill(const Fleet&fleet) const, bill(std::span<const FleetSpan> spans) const;  ///< per hour
   double usd_per_hour(const Fleet& fleet) const { return bill(fleet).usd_per_hour(); }
   /// Whether the limits on GPUs and cost allow the fleet plus `spare` more replicas per role.
   bool affords(const Fleet& fleet, int spare) const;
