@@ -1,4 +1,4 @@
-// Parses text into a ConfigTree: plain text by read_plain_yaml, everything else, and text with an error, from the events
+// Parses text into a ConfigTree: plain text by read_plain_yaml; all other text, and text with an error, from the events
 // of libyaml. The documents of libyaml keep duplicate keys and follow aliases.
 
 #include "base/config_parse.h"

@@ -9,9 +9,8 @@
 
 namespace roofcast {
 
-/// "0.10.2" as {0, 10, 2}. A release candidate ("1.0.0rc3") or post release counts as its release; a leading "v", or "b"
-/// of a build, is passed over. Empty when the text is no version: numbers with dots, then at most candidates, posts or
-/// builds of them ("1.2.0rc6.post2", "0.19.1.dev3+g1a2b").
+/// "0.10.2" as {0, 10, 2}. A leading "v", or "b" of a build, is ignored. A release candidate or post release
+/// ("1.0.0rc3", "1.2.0rc6.post2", "0.19.1.dev3+g1a2b") counts as its release. Empty if the text is not a version.
 std::vector<int> version_numbers(std::string_view version);
 /// Returns -1, 0 or 1. Missing numbers count as 0.
 int compare_versions(std::string_view left, std::string_view right);
@@ -23,7 +22,7 @@ struct Release {
   std::string version;
   std::string date;           ///< of publication, yyyy-mm-dd
   bool beyond_known = false;  ///< a release newer than the newest known one was requested; this is the newest known
-  bool assumed = false;       ///< none was asked for: this is the newest that is known
+  bool assumed = false;       ///< none was requested: this is the newest known one
   std::string like = {};      ///< the listed release whose settings this has, if it is not listed itself
 };
 
@@ -46,8 +45,8 @@ bool has_releases(const ConfigTree& document);
 /// version, if there is none.
 Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin);
 
-/// The document's settings at a release as one map, with `name`, `version`, `released`, `help` and, where they hold,
-/// `beyond_known: true` and `version_assumed: true`.
+/// The document's settings at a release as one map, with `name`, `version`, `released` and `help`. Adds `beyond_known:
+/// true` if a newer release than the newest known one was requested, and `version_assumed: true` if none was.
 ConfigTree settings_at(const ConfigTree& document, const Release& release);
 
 /// Every setting of a release with its source, in the order of the document. Host costs have the document's

@@ -121,11 +121,10 @@ Held estimate(const py::object& source, const py::object& batch, const py::objec
   const Flags over(flags, "estimate");
   ConfigTree tree = over.over_scenario(document_of(source, "scenarios", "estimate"));
   if (!kv_cache) tree = with_assignment(tree, "engine.kv_cache=false", "kv_cache");
-  const library::EstimateQuestion question{
-      .batch = whole(batch, "batch", kMostSequences),
-      .prompt_tokens = whole(prompt_tokens, "prompt_tokens", kMostTokens),
-      .output_tokens = whole(output_tokens, "output_tokens", kMostTokens),
-      .context = context.is_none() ? 0 : whole(context, "context", kMostTokens)};
+  const library::EstimateQuestion question{.batch = whole(batch, "batch", kMostSequences),
+                                           .prompt_tokens = whole(prompt_tokens, "prompt_tokens", kMostTokens),
+                                           .output_tokens = whole(output_tokens, "output_tokens", kMostTokens),
+                                           .context = context.is_none() ? 0 : whole(context, "context", kMostTokens)};
   try {
     const py::gil_scoped_release release;
     return held(library::answer_estimate(tree, over.ideal(), question, specs.get()));

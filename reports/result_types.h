@@ -21,10 +21,10 @@ consteval auto all(Paths... paths) {
 
 inline constexpr auto kTexts = all<Type::kText>(
     "model", "gpu", "engine", "engine_version", "recipe", "precision.weights", "precision.activations",
-    "precision.kv_cache", "parameters", "source", "fidelity", "kernels", "kernels_release", "roofcast_version", "objective", "tier",
-    "provider", "region", "date", "bound", "prefill_bound", "decode_bound", "compute_dtype", "phase", "name", "method",
-    "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on", "ten_percent_more",
-    "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision",
+    "precision.kv_cache", "parameters", "source", "fidelity", "kernels", "kernels_release", "roofcast_version",
+    "objective", "tier", "provider", "region", "date", "bound", "prefill_bound", "decode_bound", "compute_dtype",
+    "phase", "name", "method", "workload", "run", "reason", "error", "goal", "load_unit", "mode", "binds", "carries_on",
+    "ten_percent_more", "pareto[].layout", "pareto[].precision", "pareto_cost[].layout", "pareto_cost[].precision",
     "pareto_by_gpu[].layout", "pareto_by_gpu[].precision", "pareto_cost_by_gpu[].layout",
     "pareto_cost_by_gpu[].precision", "help", "note", "file", "tool", "metric", "change", "check", "of", "group", "op",
     "class", "spreads[].load", "statistic", "ceiling", "unit", "from", "lecture", "title", "family", "block",
@@ -32,7 +32,8 @@ inline constexpr auto kTexts = all<Type::kText>(
     "services[].formats", "binding_limits[].limit");
 inline constexpr auto kFlags =
     all<Type::kFlag>("fits", "met", "saturated", "confirmed", "objectives_met", "rungs[].simulated",
-                     "constants[].stated", "kernels_of_another_release", "engine_beyond_known", "engine_version_assumed", "complete", "checked", "fleet_found", "proven_cheapest");
+                     "constants[].stated", "kernels_of_another_release", "engine_beyond_known",
+                     "engine_version_assumed", "complete", "checked", "fleet_found", "proven_cheapest");
 inline constexpr auto kIntegers = all<Type::kInteger>(
     "batch", "prompt_tokens", "output_tokens", "tp", "pp", "dcp", "attention_dp", "ep", "gpus_per_host",
     "num_speculative_tokens", "best_num_speculative_tokens", "seed", "iterations", "max_gpus", "considered",

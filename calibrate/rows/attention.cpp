@@ -77,7 +77,7 @@ std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& 
 /// Rows of a single head dimension cannot separate a cost from its growth with the dimension, nor exponentials from
 /// GEMMs.
 template <class Row>
-void hold_untold(FitOptions& options, const Kernel&, const std::vector<Row>& rows) {
+void fix_dimension_costs(FitOptions& options, const Kernel&, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (row.heads.head_dim != rows.front().heads.head_dim) return;
   }
@@ -101,7 +101,8 @@ std::vector<FittedConstants> fit_prefill(const CsvTable& table, const GpuSpec& g
     const attention::PrefillKernel& kernel = prefill_kernel(row.shape, row.heads, gpu, rules);
     put(by_kernel, &kernel, prefill_products(row.heads, kernel, gpu), row);
   }
-  return fit_kernels<attention::PrefillKernel>(by_kernel, gpu, options, hold_untold<PrefillRow>, layer<PrefillRow>);
+  return fit_kernels<attention::PrefillKernel>(by_kernel, gpu, options, fix_dimension_costs<PrefillRow>,
+                                               layer<PrefillRow>);
 }
 
 /// A block for each format of the cache.
@@ -112,7 +113,8 @@ std::vector<FittedConstants> fit_decode(const CsvTable& table, const GpuSpec& gp
     if (row.header.belongs_to(rules))
       put(by_kernel, &decode_kernel(row.shape, row.heads, gpu, rules), row.heads.kv, row);
   }
-  return fit_kernels<attention::DecodeKernel>(by_kernel, gpu, options, hold_untold<DecodeRow>, layer<DecodeRow>);
+  return fit_kernels<attention::DecodeKernel>(by_kernel, gpu, options, fix_dimension_costs<DecodeRow>,
+                                              layer<DecodeRow>);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ enum class ExpertExchange {
 
 /// Engine settings that affect the operators; base of EngineSpec and OperatorContext.
 struct OperatorSettings {
-  RequestedExperts moe_kernel = RequestedExperts::kDefault;  ///< the experts' kernel, where the engine is told which
+  RequestedExperts moe_kernel = RequestedExperts::kDefault;  ///< the experts' kernel, if set explicitly
   bool expanded_experts = false;  ///< DeepGEMM in block fp8 on Blackwell copies every token-expert pair twice more
   /// The kernel for dense products in block fp8 on Blackwell, if set explicitly; null: chosen by the rules.
   const MatmulKernel* block_products = nullptr;

@@ -285,7 +285,7 @@ constexpr std::array kRules{
     Rule{"engine.batch_wait", "the scheduler batches continuously",
          [](const Scenario& s) { return make_scheduler(s.deployment->engine.scheduler)->continuous(); }},
     Rule{"engine.prefix_caching", "no prompts of this workload share a prefix", nothing_shared},
-    Rule{"engine.scheduler_launches", "async_scheduling is off, or cannot run beside these drafts",
+    Rule{"engine.scheduler_launches", "async_scheduling is off, or does not work with these drafts",
          [](const Scenario& s) { return !s.deployment->engine.plans_ahead(); }},
     Rule{"engine.async_drafts", "the scenario has no drafts, or async_scheduling is off",
          [](const Scenario& s) { return !s.serving.speculation.active() || !s.deployment->engine.async_scheduling; }},
@@ -396,7 +396,7 @@ void add_small_tiers(std::vector<std::string>& lines, const Scenario& read) {
 void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
   if (read.deployment->guided > 0 && read.deployment->engine.plans_ahead())
     lines.push_back(
-        "workload.guided: the host fills the masks of a step's grammars beside the GPU's work "
+        "workload.guided: the host fills the masks of a step's grammars while the GPU works "
         "(engine.async_scheduling); they take time where that is more than a step");
 }
 
@@ -421,11 +421,11 @@ void add_objectives(std::vector<std::string>& lines, const ConfigTree& scenario,
   if (!writes(scenario, "workload.objectives")) return;
   const auto of_all = [](const Objective& o) { return o.client < 0; };
   if (writes(scenario, "objectives"))
-    lines.emplace_back("workload.objectives changes nothing here: there are 'objectives' beside the workload");
+    lines.emplace_back("workload.objectives changes nothing here: the scenario has its own 'objectives'");
   else if (std::none_of(read.objectives.begin(), read.objectives.end(), of_all))
     lines.emplace_back(
-        "workload.objectives changes nothing here: plans take them; a run needs 'objectives' beside the "
-        "workload");
+        "workload.objectives changes nothing here: plans take them; a run needs 'objectives' outside of "
+        "the workload");
 }
 
 /// Adds peak rates of the GPU for formats that are not used.

@@ -3,8 +3,7 @@
 
 namespace roofcast {
 
-/// system_spread() of a deployment that a plan launches by its own command: how is known then,
-/// and which release; on which host is not.
+/// system_spread() of a planned deployment: its launch command and release are known, its host is not.
 SystemSpread planned_spread(const Deployment& deployment, LoadRegime regime, double launching);
 
 }  // namespace roofcast

@@ -25,10 +25,10 @@ struct LogSpread {
   double low = 0, high = 0;
 };
 
-/// From configs/uncertainty/serving.yaml, by the regime. Wider where no run of the recipe on this GPU and release
-/// checked it (`validated` of configs/recipes), and there again for kernels of another release; where decode is
-/// launched kernel by kernel; for an engine newer than what is known, or whose release is not said; and for kernels
-/// measured on a GPU of another vendor. Nothing for the ideal roofline.
+/// From configs/uncertainty/serving.yaml, by regime. Wider if no run of the recipe on this GPU and release validated it
+/// (`validated` of configs/recipes), more so with kernels of another release; for eager decode; for an engine newer
+/// than all known ones, or without a stated release; and with kernels measured on a GPU of another vendor. Zero for the
+/// ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };

@@ -21,8 +21,8 @@ class FrontEnd {
         latency_(SimTime::of(engine.host.request_latency)),
         token_(SimTime::of(streaming_time(engine) / servers_)) {}
 
-  /// When the engine sees a request: requests are taken in one after another, then wait a fixed time. `longer`: the
-  /// time to take this one in, relative to the mean.
+  /// When the engine sees a request: requests are processed one after another, then wait a fixed time. `longer`: the
+  /// processing time of this one relative to the mean.
   SimTime receive(SimTime sent, int prompt_tokens, double longer = 1.0) {
     const SimTime work = SimTime::of(request_ * longer) + SimTime::of(prompt_token_ * (prompt_tokens * longer));
     const SimTime share(work.picoseconds() / servers_);

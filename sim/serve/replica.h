@@ -141,7 +141,7 @@ class Replica {
   std::vector<EncoderWork> encodes_;
   std::vector<RankLoad> then_;
   double drawn_ = 0;  ///< of steps_, for the current run
-  Seconds carry_{};   ///< remainder after rounding to picoseconds, so that many short steps last as long as one run
+  Seconds carry_{};   ///< rounding remainder, so that single steps add up to the same time as one run
   bool busy_ = false, woken_ = false;
   SimTime wake_, idle_since_;
   std::uint32_t generation_ = 0;

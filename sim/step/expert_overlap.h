@@ -28,7 +28,8 @@ struct OverlappedLayers {
   };
   double fixed = 0, attention_share = 0;  ///< seconds outside of all slots, and the part of x outside of them
   std::array<Slot, 4> slots{};
-  double compute = 0, exchange = 0;  ///< seconds of all stages except attention; seconds of dispatch and combine
+  double compute = 0, exchange = 0;  ///< seconds of all stages except attention, dispatch and combine;
+                                     ///< seconds of dispatch and combine
   int batches = 1;                   ///< micro-batches of the step
 
   double seconds(double attention) const;

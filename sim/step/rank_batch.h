@@ -14,13 +14,13 @@ struct RankBatch {
   double group_tokens = 0;  ///< tokens of all ranks together
 };
 RankBatch rank_batch(const StepBatch& batch, const Sharding& sharding);
-/// Micro-batches into which a pipeline of pp stages cuts a step: at most as many as a rank has sequences and chunks.
-/// chunk is not the last of its prompt, the next chunk follows it into the stage that it leaves (vLLM's scheduler
-/// counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism), and so do prompts that wait for
-/// tokens of the next step alone (StepBatch::followed): one step leaves the pipeline each pp-th of its way. The last
-/// one goes all the way, no faster than the chunk in front of it lets it: chunks that take t_1 .. t_C alone take (t_1 +
-/// .. + t_C) / pp + (1 - 1 / pp) max t together, the time of a permutation flow shop whose jobs take equally long on
-/// each machine (Pinedo, Scheduling, 5th ed., theorem 6.1.8).
+/// Number of micro-batches of a step in a pipeline of pp stages: at most the number of sequences and chunks of a rank.
+/// While a chunk is not the last of its prompt, the next chunk follows it into the stage that it leaves (vLLM's
+/// scheduler counts a chunk as computed when it is sent; SGLang, chunked pipeline parallelism). So do prompts that wait
+/// for tokens of the next step (StepBatch::followed). One step then leaves the pipeline every pp-th of its time. The
+/// last one passes all stages, no faster than the chunk ahead of it allows. Chunks that take t_1 .. t_C alone take (t_1
+/// + .. + t_C) / pp + (1 - 1 / pp) max t together: the makespan of a permutation flow shop whose jobs take equally long
+/// on each machine (Pinedo, Scheduling, 5th ed., theorem 6.1.8).
 double micro_batches(const StepBatch& batch, const Sharding& sharding);
 
 /// Mixer work of one rank in one micro-batch.

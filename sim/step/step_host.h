@@ -14,11 +14,11 @@ bool has_plain_prefill(const Deployment& deployment);
 
 /// The time that the host adds to one step, in seconds.
 struct HostTime {
-  bool eager = false;        ///< launched kernel by kernel
+  bool eager = false;        ///< launched without CUDA graphs
   double kernel_launch = 0;  ///< 0 under CUDA graphs
   double gap = 0;            ///< between two kernels of a graph
   double before = 0;         ///< while the GPU waits
-  double meanwhile = 0;      ///< while the GPU works; no step is faster
+  double meanwhile = 0;      ///< while the GPU works; a lower bound on the step
 
   double launching(double launches) const { return kernel_launch * launches; }
   double least(double launches) const { return std::max(meanwhile, launching(launches)); }

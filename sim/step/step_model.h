@@ -20,7 +20,7 @@ struct PrefillChunk {
   int tokens = 0;
   int context_before = 0;
   bool last = true;  ///< last chunk of its prompt: its last row passes the LM head
-  int ahead = 0;     ///< prompt tokens of the step before, which a pipeline still processes
+  int ahead = 0;     ///< prompt tokens of the previous step, which are still in the pipeline
 };
 
 /// The share of one attention-DP rank in a step.

@@ -45,7 +45,8 @@ class StepParts {
  public:
   explicit StepParts(const Deployment& deployment);
 
-  /// The operators of a part. The last part of each kind is cached, because successive steps often have the same parts.
+  /// The operators of a part. The last part of each kind, of prompts the last four, is cached: successive steps often
+  /// have the same parts.
   const PricedOperators& priced(const TokenPart& part);
   const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
   const PricedOperators& priced(const PrefillPart& part) {

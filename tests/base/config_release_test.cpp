@@ -299,9 +299,8 @@ TEST_CASE("releases: a version beside the name of a map") {
   CHECK(message_of([] {
           batch_resolved("{name: server, version: \"0.3\"}");
         }).starts_with("s.yaml:1:25: server has no release '0.3'"));
-  CHECK(message_of([] {
-          resolve_named("engines", parse_config_text("{name: plain, version: \"7\"}", "s.yaml"));
-        }) == "s.yaml:1:24: releases of engine 'plain' are unknown: leave 'version' out");
+  CHECK(message_of([] { resolve_named("engines", parse_config_text("{name: plain, version: \"7\"}", "s.yaml")); }) ==
+        "s.yaml:1:24: releases of engine 'plain' are unknown: leave 'version' out");
 }
 
 TEST_CASE("releases: a document may be another name of a release") {

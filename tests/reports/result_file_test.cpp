@@ -31,7 +31,8 @@ TEST_CASE("results: invalid results are refused with a location") {
   CHECK(error_of("{}").find("not a result of roofcast") != std::string::npos);
   CHECK(error_of("[1, 2]").find("not a result of roofcast") != std::string::npos);
   const std::string sweep =
-      R"({"kind": "sweep", "schema": 1, "name": "s", "run": "estimate", "roofcast_version": "0", "keys": [], "points": )";
+      R"({"kind": "sweep", "schema": 1, "name": "s", "run": "estimate", "roofcast_version": "0", )"
+      R"("keys": [], "points": )";
   CHECK(error_of(sweep + "[]}").find("'points' holds no result") != std::string::npos);
   CHECK(error_of(sweep + R"([{"keys": {}, "result": null}]})").find("holds no result") != std::string::npos);
   CHECK(error_of("{\"duration\": 1e999}").find("not valid JSON") != std::string::npos);

@@ -26,11 +26,11 @@ enum class TileRule {
 
 /// The rows that a kernel activates and sums.
 enum class ExpertRows {
-  kLocal,   ///< those of the rank's experts
-  kAll,     ///< every choice of the group, local or not
-  kZeroed,  ///< the same; rows of other ranks' experts are written as zeros
-  kPlaced,  ///< those of the rank's experts; the exchange has placed them and will sum them
-  kPadded,  ///< those of the rank's experts, padded to a tile per expert; copied from and summed to the rank's tokens
+  kLocal,     ///< those of the rank's experts
+  kAll,       ///< every choice of the group, local or not
+  kZeroed,    ///< the same; rows of other ranks' experts are written as zeros
+  kPlaced,    ///< those of the rank's experts; the exchange has placed them and will sum them
+  kPadded,    ///< those of the rank's experts, padded to a tile per expert; copied from and summed to the rank's tokens
   kReserved,  ///< the same, with room for every choice and for a last tile of every expert, all of which is computed
 };
 

@@ -17,7 +17,7 @@ std::span<const Parameter<Constants>> Constants::fields() {
     // Tiles are scheduled longest first, so these constants have nothing to fit.
     for (Parameter<P>& field : all) {
       field.fixed = field.member == &P::imbalance || field.member == &P::lone_slowdown ||
-                   field.member == &P::window_blocks || field.member == &P::overlap;
+                    field.member == &P::window_blocks || field.member == &P::overlap;
     }
     return all;
   }();

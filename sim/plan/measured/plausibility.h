@@ -17,17 +17,17 @@ namespace roofcast {
 /// In other tables, each metric separately:
 ///   ttft_ms  at least one prompt; tpot_ms, itl_ms: at least a decode step of one sequence
 ///   e2e_ms   at least one request of the batch alone, and as a rate:
-///   rates    a request's seconds of a replica are at least its prompt's in a full pass, and its decode steps' shared
-///            by as many as are in flight and fit the memory, whichever is longer
-///   batches  a static batch does not take half as long again as one of twice its size or more
-/// And of a server at a steady batch:
-///   Little   tokens/s times the gap between tokens is at most half more than the sequences
-///   power    between the idle and the board power of its GPUs, and the product of its joules a token and tokens/s
-/// Each with a tolerance of 15 %, for clocks above the datasheet's and means of few requests.
+///   rates    replica seconds per request are at least the larger of its prompt in a full pass, and its share of the
+///            decode steps of as many sequences as are in flight and fit in memory
+///   batches  a static batch takes at most 1.5 times as long as one of twice its size or more
+/// For a server at a steady batch:
+///   Little   tokens/s times the time between tokens is at most 1.5 times the number of sequences
+///   power    between the idle and the board power of its GPUs, and equal to joules per token times tokens/s
+/// Each check has a tolerance of 15 %, for clocks above the datasheet's and means of few requests.
 void mark_implausible(MeasuredRuns& runs, const CsvTable& table);
 
-/// Why a published run of a scenario cannot be so, by the same rules and Little's law; empty: it can. Figures that are
-/// not published are 0. Runs with drafts, of a trace and of several kinds of clients are not judged.
+/// Why a published run of a scenario is implausible, by the same rules and Little's law; empty if it is plausible.
+/// Figures that are not published are 0. Runs with drafts, of a trace or of several kinds of clients are not checked.
 std::string published_doubt(const Scenario& scenario, double ttft_ms, double tpot_ms, double output_tokens_per_s);
 
 }  // namespace roofcast

@@ -104,8 +104,7 @@ ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const
 /// One point of the search space as a scenario. Disaggregated candidates combine two points: the scenario's deployment
 /// decodes, the other prefills.
 struct Candidate {
-  std::uint64_t index = 0;  ///< distinguishes candidates
-  std::uint64_t point = 0;  ///< index in the space
+  std::uint64_t index = 0, point = 0;  ///< distinguishes candidates; index in the space
   Scenario scenario;
   std::string gpu, precision;
   int most_gpus = 0;          ///< limit for the fleet
@@ -119,7 +118,8 @@ struct Candidate {
   const Deployment& prefill() const { return *scenario.serving.disaggregation->prefill; }
   int gpus() const, prefill_gpus() const;  ///< of one replica or decode worker; of one prefill worker
   int gpus(const Fleet& fleet) const { return gpus() * fleet.replicas + prefill_gpus() * fleet.prefill_replicas; }
-  Bill bill(const Fleet& fleet) const, bill(std::span<const FleetSpan> spans) const;  ///< per hour
+  Bill bill(const Fleet& fleet) const;  ///< per hour
+  Bill bill(std::span<const FleetSpan> spans) const;
   double usd_per_hour(const Fleet& fleet) const { return bill(fleet).usd_per_hour(); }
   /// Whether the limits on GPUs and cost allow the fleet plus `spare` more replicas per role.
   bool affords(const Fleet& fleet, int spare) const;

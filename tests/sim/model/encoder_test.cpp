@@ -154,7 +154,8 @@ TEST_CASE("images: LLaVA-NeXT fits them into a grid and removes the padding") {
   w = picture(with("llava_onevision",
                    R"("image_grid_pinpoints": [[384, 384], [1920, 1920]], "vision_aspect_ratio": "anyres_max_9", )",
                    R"("vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "image_size": 384,
-                      "intermediate_size": 4304, "num_attention_heads": 16, "num_hidden_layers": 26, "patch_size": 14})"),
+                      "intermediate_size": 4304, "num_attention_heads": 16, "num_hidden_layers": 26,
+                      "patch_size": 14})"),
               1920, 1920);
   CHECK(w.sequences == 26);
   CHECK(w.tokens == 81 * 81 + 81 + 729);

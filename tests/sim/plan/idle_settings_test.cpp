@@ -124,10 +124,9 @@ TEST_CASE("idle settings: keys of a load that do nothing in it") {
   CHECK(lines(arrivals + ", think_time: 2 s}, requests: 100, turns: 2").empty());
   const std::string judged = arrivals + "}, requests: 100, objectives: {ttft_p99: 1 s}";
   CHECK(lines(judged) == std::vector<std::string>{"workload.objectives changes nothing here: plans take them; a run "
-                                                  "needs 'objectives' beside the workload"});
-  CHECK(
-      lines(judged + "}\nobjectives: {ttft_p99: 2 s") ==
-      std::vector<std::string>{"workload.objectives changes nothing here: there are 'objectives' beside the workload"});
+                                                  "needs 'objectives' outside of the workload"});
+  CHECK(lines(judged + "}\nobjectives: {ttft_p99: 2 s") ==
+        std::vector<std::string>{"workload.objectives changes nothing here: the scenario has its own 'objectives'"});
   const std::string law = "think_time: {distribution: uniform, min: 1 s, max: 3 s}}, requests: 100, turns: 2";
   CHECK(lines(arrivals + ", " + law) ==
         std::vector<std::string>{

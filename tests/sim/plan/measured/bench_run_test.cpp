@@ -154,7 +154,8 @@ TEST_CASE("a run's file: GenAI-Perf has no duration") {
     "request_count": {"unit": "count", "avg": 20.0}, "request_latency": {"unit": "ms", "avg": 400.0, "p75": 410.0},
     "time_to_first_token": {"unit": "ms", "avg": 50.0}, "inter_token_latency": {"unit": "ms", "avg": 12.0},
     "output_token_throughput": {"unit": "tokens/sec", "avg": 60.0},
-    "output_sequence_length": {"unit": "tokens", "avg": 30.0}, "input_sequence_length": {"unit": "tokens", "avg": 200.0},
+    "output_sequence_length": {"unit": "tokens", "avg": 30.0},
+    "input_sequence_length": {"unit": "tokens", "avg": 200.0},
     "input_config": {"model_names": ["llama"], "perf_analyzer": {"stimulus": {"concurrency": 4}}}})");
   CHECK(run.tool == "GenAI-Perf");
   CHECK(run.duration_s == 10);  // 20 requests at 2/s
@@ -174,7 +175,8 @@ std::string guidellm(const std::string& strategy) {
       "requests_per_second": {"successful": {"mean": 0.5}}, "output_tokens_per_second": {"successful": {"mean": 50.0}},
       "prompt_token_count": {"successful": {"mean": 512.0}}, "output_token_count": {"successful": {"mean": 100.0}},
       "request_latency": {"successful": {"mean": 1.5, "median": 1.4, "percentiles": {"p99": 2.0}}},
-      "time_to_first_token_ms": {"successful": {"mean": 60.0, "std_dev": 5.0, "percentiles": {"p95": 75.0, "p999": 90.0}}},
+      "time_to_first_token_ms": {"successful": {"mean": 60.0, "std_dev": 5.0,
+        "percentiles": {"p95": 75.0, "p999": 90.0}}},
       "time_per_output_token_ms": {"successful": {"mean": 15.0}},
       "inter_token_latency_ms": {"successful": {"mean": 14.5, "median": 14.0}}},
     "requests": {"successful": [{"prompt_tokens": 512, "output_tokens": 100}]}})";

@@ -23,7 +23,8 @@ struct Run {
     std::filesystem::create_directories(folder);
     std::ofstream(path) << lines;
     std::ofstream(folder / "a_meta.json") << R"({"engine_kwargs": {"model": "meta-llama/Llama-3.1-8B-Instruct",
-      "tensor_parallel_size": 2, "max_num_seqs": 7, "max_model_len": null, "dtype": "bfloat16", "kv_cache_dtype": "auto"}})";
+      "tensor_parallel_size": 2, "max_num_seqs": 7, "max_model_len": null,
+      "dtype": "bfloat16", "kv_cache_dtype": "auto"}})";
   }
   ~Run() { std::filesystem::remove_all(folder); }
 };
@@ -102,7 +103,8 @@ TEST_CASE("settings of a recorded run") {
   CHECK_FALSE(dense.deployment->engine.graphs.enabled);
   const RequestSettings told = read(R"(, "model": "Qwen/Qwen3-14B", "max_num_seqs": 7)", R"(, "vllm_version": "0.11.0",
     "hardware": {"device_name": "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"},
-    "kv_cache": {"num_gpu_blocks": 1000, "block_size": 16}, "resolved_config": {"scheduler_config": {"max_num_seqs": 9}})");
+    "kv_cache": {"num_gpu_blocks": 1000, "block_size": 16},
+    "resolved_config": {"scheduler_config": {"max_num_seqs": 9}})");
   CHECK(told.deployment->gpu.name == "rtx-pro-6000");
   CHECK(told.deployment->engine.max_num_seqs == 9);
   CHECK_FALSE(told.deployment->engine.async_scheduling);

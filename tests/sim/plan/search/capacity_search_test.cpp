@@ -528,12 +528,13 @@ TEST_CASE("plan: on equally many GPUs the cheaper fleet is first") {
 }
 
 TEST_CASE("plan: users of a service go on after the warm-up, all at once they begin only in a benchmark") {
-  const PlanResult r = search_capacity(
-      parse_plan(parse_config_text("{model: llama-3.1-8b, engine: vllm@0.24, workload: {arrivals: {process: closed_loop, "
-                                   "concurrency: 60, think_time: 2 s}, prompt_tokens: 3000, output_tokens: 300}, "
-                                   "objectives: {ttft_p99: 1 s}, search: {gpus: [h100-sxm], max_gpus: 4, tp: [1]}}",
-                                   "plan")),
-      {});
+  const PlanResult r =
+      search_capacity(parse_plan(parse_config_text(
+                          "{model: llama-3.1-8b, engine: vllm@0.24, workload: {arrivals: {process: closed_loop, "
+                          "concurrency: 60, think_time: 2 s}, prompt_tokens: 3000, output_tokens: 300}, "
+                          "objectives: {ttft_p99: 1 s}, search: {gpus: [h100-sxm], max_gpus: 4, tp: [1]}}",
+                          "plan")),
+                      {});
   REQUIRE_FALSE(r.ranked.empty());
   const PlannedDeployment& p = r.ranked.front();
   // Prompts of all users of one replica at once take longer than the limit; met, because they come apart.

@@ -319,9 +319,9 @@ TEST_CASE("services: of a limit that lets no fleet be as sure as asked, the answ
   // By the order of their harm 70 % of the draws hold on one GPU; in all draws fewer do.
   const ServicesAnswer a = answer_services(
       parse_config_text(
-          "{engine: vllm@0.24, services: [{name: a, model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 56.5 "
-          "/s}, prompt_tokens: 512, output_tokens: 64}, objectives: {ttft_p90: 500 ms, tpot_p90: 40 ms}}, {name: b, "
-          "model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 0.2 /s}, prompt_tokens: 100, "
+          "{engine: vllm@0.24, services: [{name: a, model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: "
+          "56.5 /s}, prompt_tokens: 512, output_tokens: 64}, objectives: {ttft_p90: 500 ms, tpot_p90: 40 ms}}, {name: "
+          "b, model: llama-3.1-8b, workload: {arrivals: {process: poisson, rate: 0.2 /s}, prompt_tokens: 100, "
           "output_tokens: 10}, objectives: {ttft_p90: 3 s, tpot_p90: 300 ms}}], search: {gpus: [{name: h100-sxm, "
           "available: 1}, {name: l4, available: 1}], max_gpus: 8, tp: [1], confidence: 0.7}}",
           "plan.yaml"),
