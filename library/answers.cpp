@@ -7,6 +7,7 @@
 #include "base/watch.h"
 #include "reports/comparison_report.h"
 #include "reports/estimate_report.h"
+#include "reports/idle_estimate.h"
 #include "reports/ladder_report.h"
 #include "reports/plan_report.h"
 #include "reports/question.h"
@@ -17,6 +18,7 @@
 #include "reports/sweep_report.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/measured/measured_source.h"
+#include "sim/plan/search/idle_in_run.h"
 #include "sim/plan/steady_load.h"
 #include "sim/plan/what_fits.h"
 #include "sim/step/deployment.h"
@@ -82,6 +84,8 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
   e.steady = steady_load(scenario.deployment, request);
   Answer answer{.json = reports::estimate_json(e, deployment), .notes = notes_of(tree, scenario)};
   answer.json["question"] = reports::question_json(tree, fidelity(ideal), request);
+  for (std::string& line : reports::idle_in_estimate(tree, scenario, fidelity(ideal), request, e, specs))
+    answer.notes.push_back(std::move(line));
   if (!e.memory.fits) answer.reason = e.memory.reason;
   if (deployment.memory.infeasible) answer.reason += what_would_fit(deployment);
   return answer;
@@ -108,6 +112,8 @@ Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQue
                                                               serving_intervals(scenario, metrics))
                                    : reports::simulation_json(metrics, scenario);
   answer.json["question"] = reports::question_json(tree, fidelity(ideal));
+  for (std::string& line : idle_in_run(tree, scenario, fidelity(ideal), metrics))
+    answer.notes.push_back(std::move(line));
   if (metrics.load.saturated) answer.notes.push_back("saturated: " + reports::saturation_words(metrics));
   if (metrics.completed == 0) answer.reason = "every request failed";
   return answer;

@@ -1,5 +1,6 @@
 #include "reports/idle_estimate.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -7,8 +8,8 @@
 
 #include "reports/estimate_report.h"
 #include "sim/plan/idle_settings.h"
-#include "sim/plan/spec_cache.h"
 #include "sim/plan/search/idle_in_run.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/plan/steady_load.h"
 #include "sim/step/deployment.h"
 
@@ -22,15 +23,15 @@ constexpr std::array<std::string_view, 8> kOfSimulation{"policy",   "max_queue",
 }  // namespace
 
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
-                                          const EstimateRequest& request, const Estimate& estimate) {
+                                          const EstimateRequest& request, const Estimate& estimate, SpecCache* specs) {
   std::vector<std::string> lines, said = idle_settings(scenario, read);
-  SpecCache specs;
+  SpecCache own;
   Estimate bare = estimate;  // without the slow parts
   bare.steady.reset();
   const std::string quick = estimate_json(bare, *read.deployment).dump();
   const std::string whole = estimate.steady ? estimate_json(estimate, *read.deployment).dump() : quick;
   const auto same_answer = [&](const ConfigTree& tree) {
-    const Scenario other = read_scenario(tree, fidelity, specs);
+    const Scenario other = read_scenario(tree, fidelity, specs != nullptr ? *specs : own);
     EstimateRequest asked = request;
     asked.speculation = other.serving.speculation;
     Estimate changed = roofcast::estimate(other.deployment, asked);
@@ -39,17 +40,16 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
     changed.steady = steady_load(other.deployment, asked);
     return estimate_json(changed, *other.deployment).dump() == whole;
   };
-  const auto say = [&](const std::vector<LeftOut>& settings) {
-    for (const LeftOut& setting : settings) {
-      if (!is_idle(setting, same_answer)) continue;
-      lines.push_back(fmt::format("{} changes nothing in this estimate", setting.key));
-      said.push_back(lines.back());
-    }
+  const auto say = [&](const LeftOut& setting) {
+    if (!is_idle(setting, same_answer)) return;
+    lines.push_back(fmt::format("{} changes nothing in this estimate", setting.key));
+    said.push_back(lines.back());
   };
-  for (const std::string_view key : kOfSimulation) say(left_out(scenario, key, said));
-  // Each takes three estimates, about a millisecond. Whoever writes a whole GPU knows what it is for.
-  constexpr std::size_t kMostSettings = 40;
-  if (const std::vector<LeftOut> all = settings_left_out(scenario, said); all.size() <= kMostSettings) say(all);
+  for (const std::string_view key : kOfSimulation)
+    if (const auto setting = left_out(scenario, key, said)) say(*setting);
+  constexpr std::size_t kMostSettings = 40;  // each takes three estimates, about a millisecond
+  if (const std::vector<LeftOut> all = settings_left_out(scenario, said); all.size() <= kMostSettings)
+    std::for_each(all.begin(), all.end(), say);
   return lines;
 }
 

@@ -17,7 +17,7 @@
 namespace roofcast {
 namespace {
 
-/// What names a document, remarks of it, and what a GPU costs.
+/// Names and remarks of a document, and the price of a GPU.
 constexpr std::array<std::string_view, 13> kNoSettings{
     "name",         "version", "version_assumed", "released",  "beyond_known", "help",     "source",
     "architecture", "like",    "price",           "available", "announced",    "published"};
@@ -82,13 +82,14 @@ std::vector<ConfigTree> other_values(const ConfigTree& value) {
 
 }  // namespace
 
-std::vector<LeftOut> left_out(const ConfigTree& scenario, std::string_view key, const std::vector<std::string>& said) {
+std::optional<LeftOut> left_out(const ConfigTree& scenario, std::string_view key,
+                                const std::vector<std::string>& said) {
   const ConfigTree value = value_at(scenario, key);
-  if (!value || value->kind == ConfigNode::Kind::kNull || is_said(std::string(key), said)) return {};
+  if (!value || value->kind == ConfigNode::Kind::kNull || is_said(std::string(key), said)) return std::nullopt;
   LeftOut setting{.key = std::string(key), .without = without_key(scenario, key), .changed = {}};
   for (const ConfigTree& other : other_values(value))
     setting.changed.push_back(with_value(scenario, key, other, setting.key));
-  return {setting};
+  return setting;
 }
 
 std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::vector<std::string>& said) {
@@ -103,11 +104,11 @@ std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::ve
     std::vector<std::string> keys;
     add_leaves(*written, part, keys);
     for (const std::string& key : keys) {
-      for (LeftOut& setting : left_out(scenario, key, said)) {
-        // Words of the other parts may be what there is without them.
-        const bool repeats = kind != nullptr && setting.without && same_spec(kind, part, scenario, setting.without);
-        if (!repeats && (kind != nullptr || !setting.changed.empty())) all.push_back(std::move(setting));
-      }
+      auto setting = left_out(scenario, key, said);
+      if (!setting) continue;
+      // A word of the other parts may be the default.
+      const bool repeats = kind != nullptr && setting->without && same_spec(kind, part, scenario, setting->without);
+      if (!repeats && (kind != nullptr || !setting->changed.empty())) all.push_back(std::move(*setting));
     }
   };
   add("engine", "engines");
@@ -118,7 +119,7 @@ std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::ve
   for (const auto& [key, usual] : {std::pair{"policy", "fcfs"}, {"router", "round_robin"}}) {
     const ConfigTree value = value_at(scenario, key);
     if (!value || value->scalar == usual) continue;
-    for (LeftOut& setting : left_out(scenario, key, said)) all.push_back(std::move(setting));
+    if (auto setting = left_out(scenario, key, said)) all.push_back(std::move(*setting));
   }
   return all;
 }

@@ -3,6 +3,7 @@
 // others hide, switches of what does not happen.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,16 +12,16 @@
 
 namespace roofcast {
 
-/// A scenario without one of the settings that it writes (null: of an entry of a list), and with other values of it:
-/// twice and half a number, the other of true and false.
+/// A scenario without one of its settings (null if the setting is in a list), and with other values of it: twice and
+/// half a number, the other of true and false.
 struct LeftOut {
   std::string key;
   ConfigTree without;
   std::vector<ConfigTree> changed;
 };
 
-/// The key left out, unless a line of `said` names it, or a key that holds it; empty also where it is not written.
-std::vector<LeftOut> left_out(const ConfigTree& scenario, std::string_view key, const std::vector<std::string>& said);
+/// The scenario without the key. Nothing if the key is not written, or a line of `said` names it or a map around it.
+std::optional<LeftOut> left_out(const ConfigTree& scenario, std::string_view key, const std::vector<std::string>& said);
 
 /// The settings of the engine, the GPU, the experts' choice, drafts, adapters and the fleet, each left out in turn.
 /// What repeats the named engine or GPU is no setting.
@@ -30,7 +31,7 @@ std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::ve
 bool is_idle(const LeftOut& setting, const std::function<bool(const ConfigTree&)>& same_answer);
 
 /// One line for each of these settings without which the run is the same to the last digit. The run is repeated for
-/// each, so that nothing is said of long ones.
+/// each setting, so nothing is said of long runs.
 std::vector<std::string> idle_in_run(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                      const ServingMetrics& metrics);
 
