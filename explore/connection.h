@@ -27,12 +27,15 @@ class Connection {
   const std::string& received() const { return received_; }
   bool hung_up() const { return hung_up_; }  ///< the client has closed its side
   bool late() const { return late_; }        ///< the answer took too long
+  bool head_alone() const { return head_alone_; }
 
   /// Reads available input. True if the request grew, or is complete.
   bool read();
   /// `while_connected`: the answer is cancelled if the client disconnects.
-  void answering(bool while_connected, Clock::time_point until) {
+  /// `head_alone`: a HEAD request, whose answer has no body.
+  void answering(bool while_connected, bool head_alone, Clock::time_point until) {
     stage_ = Stage::kAnswering;
+    head_alone_ = head_alone;
     while_connected_ = while_connected;
     deadline_ = until;
   }
@@ -57,7 +60,7 @@ class Connection {
   Clock::time_point began_, deadline_;
   std::string received_, answer_;
   std::size_t sent_ = 0, thrown_away_ = 0;
-  bool hung_up_ = false, while_connected_ = false, late_ = false;
+  bool hung_up_ = false, while_connected_ = false, head_alone_ = false, late_ = false;
   Watch watch_;
 };
 

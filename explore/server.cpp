@@ -233,7 +233,8 @@ struct ExploreServer::State {
         limit(o.requests_per_s, o.burst),
         log(o.log),
         answer_time(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(o.answer_s))),
-        too_late(fmt::format("an answer is given up after {:g} s; the command line has no such limit", o.answer_s)) {
+        too_late(
+            fmt::format("no answer within {:g} s, waiting included; the command line has no such limit", o.answer_s)) {
     listener = listening_socket(options);
     port = port_of(listener);
     if (::pipe(wake) != 0) throw ConfigError("explore: no pipe can be had");
@@ -325,7 +326,7 @@ struct ExploreServer::State {
     const bool while_connected = request.header("roofcast-while-connected") == "1", is_long = takes_long(request.path);
     if (!jobs.add({&c, std::move(request), is_long}))
       return refuse(c, 429, "too many plans and simulations wait; wait a second", head_alone, now);
-    c.answering(while_connected, now + answer_time);
+    c.answering(while_connected, head_alone, now + answer_time);
   }
 
   void hand_out(Clock::time_point now) {
@@ -339,7 +340,7 @@ struct ExploreServer::State {
     }
     for (Made& m : ready) {
       if (m.connection->late())
-        refuse(*m.connection, 503, too_late, false, now);
+        refuse(*m.connection, 503, too_late, m.connection->head_alone(), now);
       else
         m.connection->answer(std::move(m.bytes), now);
     }

@@ -316,10 +316,10 @@ TEST_CASE("an answer that takes too long is given up, and the owner reads so") {
     const Running running({.port = 0, .log = [&](const std::string& line) { lines.push_back(line); }, .answer_s = 0.2});
     const std::string reply = running.ask(long_plan());
     CHECK(status_of(reply) == "HTTP/1.1 503 Service Unavailable");
-    CHECK(holds(reply, "an answer is given up after 0.2 s"));
+    CHECK(holds(reply, "no answer within 0.2 s, waiting included"));
     for (int i = 0; i < 5; ++i) (void)running.get("/", "Origin: http://elsewhere.example\r\n");
   }
   REQUIRE(lines.size() == 2);  // at once, and of the five others when ten seconds are over, or the server ends
-  CHECK(lines[0] == "1 x refused: an answer is given up after 0.2 s; the command line has no such limit");
+  CHECK(lines[0] == "1 x refused: no answer within 0.2 s, waiting included; the command line has no such limit");
   CHECK(lines[1] == "5 x refused: requests from pages of other origins are not answered");
 }
