@@ -131,7 +131,6 @@ struct SweepStore::Handle {
   }
   /// Views, triggers and computed columns of a stranger could run for ever.
   void check_layout() const {
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kLongestText);
     Statement all(db, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL");  // an index of a key has none
     int status = all.step();
     for (; status == SQLITE_ROW; status = all.step()) {
@@ -175,6 +174,7 @@ SweepStore::SweepStore(const std::string& path) : handle_(std::make_unique<Handl
   if (status != SQLITE_OK) handle_->fail(status & 0xff);
   if (sqlite3_db_readonly(handle_->db, "main") == 1) handle_->fail(SQLITE_READONLY);
   sqlite3_busy_timeout(handle_->db, kWaitForLock);
+  sqlite3_limit(handle_->db, SQLITE_LIMIT_LENGTH, kLongestText);  // what is written must be readable
   // Exclusive from the first write on: a second process gets an error, and the lock ends with the process.
   handle_->run("PRAGMA locking_mode=EXCLUSIVE");
   handle_->run("PRAGMA page_size=16384");  // of a new store: fewer reads where results take a kilobyte each
@@ -255,6 +255,7 @@ StoredSweep read_store(const std::string& path, const std::function<void(StoredP
                              SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
     if (opened != SQLITE_OK) store.fail(opened & 0xff);
   }
+  sqlite3_limit(store.db, SQLITE_LIMIT_LENGTH, kLongestText);
   store.run("PRAGMA cache_size=-131072");  // KiB: results are looked up by hash, so from all over the file
   store.check();
   std::map<std::string, std::string> about;
