@@ -36,11 +36,11 @@ std::string_view kernel_of(const KernelRules& rules, const GpuSpec& gpu) {
 GpuSpec gpu(const char* name) { return parse_gpu_spec(ConfigReader(load_named("hardware", name, {}), "a GPU")); }
 /// Which kernel a shipped engine runs.
 std::string_view shipped(const char* engine, const char* release, const GpuSpec& gpu, Dtype weights,
-                         RequestedExperts asked = RequestedExperts::kDefault) {
+                         RequestedExperts asked = RequestedExperts::kDefault, int expert_ranks = 1) {
   CallTraits call(gpu);
   call[Trait::kWeights] = static_cast<double>(weights);
   call[Trait::kActivationBits] = element_bits(weights);
-  call[Trait::kGated] = 1, call[Trait::kExpertRanks] = 1;
+  call[Trait::kGated] = 1, call[Trait::kExpertRanks] = expert_ranks;
   call[Trait::kAsked] = static_cast<double>(asked);
   return kernel_rules(engine, release)->pick(KernelKind::kExperts, call).name();
 }
@@ -156,7 +156,14 @@ TEST_CASE("kernel rules: vLLM ran its experts by Triton before it preferred Flas
   CHECK(shipped("vllm", "0.11.0", b200, Dtype::kFp8Block) == "triton_block_experts");
   CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block) == "deep_gemm_reserved_experts");
   CHECK(shipped("vllm", "0.11.1", h100, Dtype::kFp8Block) == "deep_gemm_reserved_experts");
-  CHECK(shipped("vllm", "0.12.0", h100, Dtype::kFp8Block) == "triton_block_experts");  // but under expert parallelism
+  CHECK(shipped("vllm", "0.12.0", h100, Dtype::kFp8Block) == "triton_block_experts");
+  const auto on_two_ranks = [&](const char* release) {
+    return shipped("vllm", release, h100, Dtype::kFp8Block, RequestedExperts::kDefault, 2);
+  };
+  CHECK(on_two_ranks("0.11.0") == "triton_block_experts");
+  CHECK(on_two_ranks("0.12.0") == "deep_gemm_reserved_experts");
+  CHECK(on_two_ranks("0.14.0") == "deep_gemm_reserved_experts");
+  CHECK(on_two_ranks("0.15.0") != "deep_gemm_reserved_experts");
   CHECK(shipped("vllm", "0.19.0", b200, Dtype::kFp8Block) == "trtllm_gen_block_experts");
   CHECK(shipped("vllm", "0.19.0", b200, Dtype::kBf16) == "triton_experts");
   CHECK(shipped("vllm", "0.24.0", b200, Dtype::kBf16) == "trtllm_gen_bf16_experts");
