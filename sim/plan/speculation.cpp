@@ -308,8 +308,8 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   SpeculationEstimate e = round_of(target, draft.get(), spec, batch, context);
   const LogSpread slower = acceptance_spread(spec);
   e.speedup_low = e.speedup * std::exp(-slower.high), e.speedup_high = e.speedup * std::exp(-slower.low);
-  if (facts_of(spec.method).drafter ==
-      Drafter::kNone) {  // the block size of a diffusion model is fixed by its training
+  // The block size of a diffusion model is fixed by its training.
+  if (facts_of(spec.method).drafter == Drafter::kNone) {
     if (spec.diffuses()) e.tokens_bound = e.tokens_per_step;
     e.best_drafts = spec.num_speculative_tokens, e.best_speedup = e.speedup;
     return e;

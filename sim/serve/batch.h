@@ -21,9 +21,8 @@ class Batch {
   int decoding() const { return decoding_; }
   Slot oldest() const { return oldest_; }
   Slot newest() const { return newest_; }
-  const std::vector<Slot>& prompts() const {
-    return prompts_;
-  }  ///< prompts that need more chunks, in order of admission
+  /// Prompts that need more chunks, in order of admission.
+  const std::vector<Slot>& prompts() const { return prompts_; }
   bool engaged() const { return decoding_ > 0 || !prompts_.empty(); }
   template <class F>
   void for_each(F visit) const {  ///< `visit` may remove the sequence

@@ -59,9 +59,8 @@ class CacheLink {
     return {begin, free_, landings_.back().at};
   }
   const std::deque<Landing>& landings() const { return landings_; }
-  std::vector<Landing> take_fetches() {
-    return std::exchange(fetches_, {});
-  }  ///< transfers started since the last call
+  /// Transfers started since the last call.
+  std::vector<Landing> take_fetches() { return std::exchange(fetches_, {}); }
   bool landed(SimTime now) const { return !landings_.empty() && landings_.front().at <= now; }
   Landing pop() {
     const Landing first = landings_.front();

@@ -37,8 +37,8 @@ class DecodeGrowth {
 
   const KvLayout* layout_;
   std::int64_t block_;
-  std::vector<std::int64_t>
-      phase_bytes_;               ///< bytes allocated when the sequences of a phase (base modulo block) take a block
+  /// Bytes allocated when the sequences of a phase (base modulo block) take a block.
+  std::vector<std::int64_t> phase_bytes_;
   std::int64_t cycle_bytes_ = 0;  ///< all phases together
 };
 
