@@ -59,6 +59,13 @@ bool same_spec(std::string_view kind, std::string_view key, const ConfigTree& on
   return text(one) == text(other);
 }
 
+/// Whether the scenario names a model and changes some of its keys, and does not spell it out.
+bool changes_a_model(const ConfigTree& scenario) {
+  const ConfigTree* model = scenario->find("model");
+  return model != nullptr && *model && (*model)->kind == ConfigNode::Kind::kMap && (*model)->find("name") != nullptr &&
+         resolve_named("models", *model) != *model;
+}
+
 bool is_said(const std::string& key, const std::vector<std::string>& said) {
   return std::any_of(said.begin(), said.end(), [&](const std::string& line) {
     const std::string named = line.substr(0, line.find_first_of(" :"));
@@ -112,6 +119,7 @@ std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::ve
   };
   add("engine", "engines");
   add("gpu", "hardware");
+  if (changes_a_model(scenario)) add("model", "models");
   for (const char* part : {"routing", "speculation", "adapters", "max_queue", "failures", "autoscaling",
                            "disaggregation", "workload.rate_limit", "workload.timeout", "workload.text_growth"})
     add(part);
