@@ -171,8 +171,10 @@ int run_simulate(std::span<const std::string> arguments) {
   fmt::print(stderr, "simulated {} requests in {:.3f} s\n", metrics.completed + metrics.failed, wall.count());
   if (metrics.load.saturated) fmt::print(stderr, "saturated: {}\n", reports::saturation_words(metrics));
   if (metrics.failed > 0)
-    fmt::print(stderr, "{} of {} requests failed: {}\n", metrics.failed, metrics.completed + metrics.failed,
-               failure_words(metrics, *scenario.deployment));
+    fmt::print(
+        stderr, "{} of {} requests failed: {}\n", metrics.failed, metrics.completed + metrics.failed,
+        failure_words(metrics, *scenario.deployment,
+                      scenario.serving.disaggregation ? scenario.serving.disaggregation->prefill.get() : nullptr));
   return metrics.completed == 0 && metrics.failed > 0 ? kNoAnswer : kDone;
 }
 

@@ -19,7 +19,8 @@ bool is_one_of(std::span<const std::string_view> names, const std::string& key) 
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-/// The deployment part of the scenario with the overrides of the prefill workers.
+}  // namespace
+
 ConfigTree prefill_scenario(const ConfigTree& scenario, const ConfigTree& changes) {
   auto base = std::make_shared<ConfigNode>(*scenario);
   std::erase_if(base->entries, [](const ConfigNode::Entry& entry) {
@@ -41,8 +42,6 @@ ConfigTree prefill_scenario(const ConfigTree& scenario, const ConfigTree& change
   }
   return tree;
 }
-
-}  // namespace
 
 Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario, const Deployment& decode,
                                     SpecCache& specs, const DeploymentUse& use) {

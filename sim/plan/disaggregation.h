@@ -20,4 +20,7 @@ namespace roofcast {
 Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario, const Deployment& decode,
                                     SpecCache& specs, const DeploymentUse& use);
 
+/// The deployment part of a scenario with the `changes` of its prefill workers (`disaggregation.prefill`).
+ConfigTree prefill_scenario(const ConfigTree& scenario, const ConfigTree& changes);
+
 }  // namespace roofcast

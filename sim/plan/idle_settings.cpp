@@ -268,7 +268,8 @@ constexpr std::array kRules{
     Rule{"engine.compiled_quantization", "no activation scales are static",
          [](const Scenario& s) { return !s.deployment->precision.static_activations; }},
     Rule{"engine.kv_tiers", "no prompts of this workload share a prefix", nothing_shared},
-    Rule{"engine.kv_tiers", "some layers of the model do not keep every token, and prefixes of such are not kept there",
+    Rule{"engine.kv_tiers",
+         "some layers of the model do not keep every token, and tiers keep no prefixes of such models",
          [](const Scenario& s) {
            const CacheLayout& layout = s.deployment->memory.layout;
            return layout.state_per_sequence > Bytes(0) ||
@@ -365,8 +366,8 @@ std::string no_prefixes(const Scenario& s) {
   if (d.engine.block_size == 0) return "sequences have contiguous caches (block_size 0), which cannot be shared";
   if (d.memory.layout.state_per_sequence <= Bytes(0)) return "";
   if (d.engine.state_checkpoints == "none")
-    return "layers with a state continue from a saved state, and " + d.engine.name +
-           " keeps none unless state_checkpoints says so";
+    return "recurrent layers continue from a saved state, and " + d.engine.name +
+           " saves none (engine.state_checkpoints)";
   if (d.engine.state_checkpoints == "blocks" && d.memory.state_block == 0)
     return "states are kept at blocks of attention, and no layer of the model has any";
   return "";

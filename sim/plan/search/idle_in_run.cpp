@@ -8,6 +8,7 @@
 #include "base/config_library.h"
 #include "base/number_text.h"
 #include "base/text.h"
+#include "sim/plan/disaggregation.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/metrics_list.h"
 #include "sim/plan/search/condition.h"
@@ -59,6 +60,22 @@ bool same_spec(std::string_view kind, std::string_view key, const ConfigTree& on
   return text(one) == text(other);
 }
 
+/// Whether the scenario names a model and changes some of its keys, and does not spell it out.
+bool changes_a_model(const ConfigTree& scenario) {
+  const ConfigTree* model = scenario->find("model");
+  return model != nullptr && *model && (*model)->kind == ConfigNode::Kind::kMap && (*model)->find("name") != nullptr &&
+         resolve_named("models", *model) != *model;
+}
+
+/// Whether the prefill workers have another engine without this setting.
+bool changes_prefill_engine(const ConfigTree& scenario, const LeftOut& setting) {
+  if (!setting.key.starts_with("disaggregation.prefill.engine.") || !setting.without) return false;
+  const auto prefill = [](const ConfigTree& tree) {
+    return prefill_scenario(tree, *(*tree->find("disaggregation"))->find("prefill"));
+  };
+  return !same_spec("engines", "engine", prefill(scenario), prefill(setting.without));
+}
+
 bool is_said(const std::string& key, const std::vector<std::string>& said) {
   return std::any_of(said.begin(), said.end(), [&](const std::string& line) {
     const std::string named = line.substr(0, line.find_first_of(" :"));
@@ -108,11 +125,13 @@ std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::ve
       if (!setting) continue;
       // A word of the other parts may be the default.
       const bool repeats = kind != nullptr && setting->without && same_spec(kind, part, scenario, setting->without);
-      if (!repeats && (kind != nullptr || !setting->changed.empty())) all.push_back(std::move(*setting));
+      const bool tells = kind != nullptr || !setting->changed.empty() || changes_prefill_engine(scenario, *setting);
+      if (!repeats && tells) all.push_back(std::move(*setting));
     }
   };
   add("engine", "engines");
   add("gpu", "hardware");
+  if (changes_a_model(scenario)) add("model", "models");
   for (const char* part : {"routing", "speculation", "adapters", "max_queue", "failures", "autoscaling",
                            "disaggregation", "workload.rate_limit", "workload.timeout", "workload.text_growth"})
     add(part);

@@ -23,8 +23,8 @@ struct LeftOut {
 /// The scenario without the key. Nothing if the key is not written, or a line of `said` names it or a map around it.
 std::optional<LeftOut> left_out(const ConfigTree& scenario, std::string_view key, const std::vector<std::string>& said);
 
-/// The settings of the engine, the GPU, the experts' choice, drafts, adapters and the fleet, each left out in turn.
-/// What repeats the named engine or GPU is no setting.
+/// The settings of the engine, the GPU, a named model, routing, drafts, adapters and the fleet, each left out in turn.
+/// What repeats the named engine, GPU or model is no setting.
 std::vector<LeftOut> settings_left_out(const ConfigTree& scenario, const std::vector<std::string>& said);
 
 /// Whether the answer of none of these scenarios differs, of those that are not refused.

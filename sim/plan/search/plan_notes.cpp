@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "base/config_library.h"
+#include "base/config_reader.h"
 #include "base/text.h"
+#include "hw/gpu_spec.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/plan/idle_settings.h"
 #include "sim/plan/search/condition.h"
@@ -42,6 +45,16 @@ void note_layouts(const PlannedDeployment& winner, const PlanSpec& plan, std::ve
       fmt::format("not searched: {}; a model with experts is often served for less with them", join(missing, ", ")));
 }
 
+/// Whether the search lists a GPU that is announced but not sold yet.
+bool lists_announced(const SweepSpec& space) {
+  return std::any_of(space.axes.begin(), space.axes.end(), [](const SweepAxis& axis) {
+    return axis.keys.front() == "gpu" &&
+           std::any_of(axis.values.begin(), axis.values.end(), [](const std::vector<ConfigTree>& value) {
+             return parse_gpu_spec(ConfigReader(resolve_named("hardware", value.front()), "a GPU")).announced;
+           });
+  });
+}
+
 }  // namespace
 
 void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
@@ -59,6 +72,8 @@ void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
          "'profile' of the arrivals, a trace, or 'clients'");
     note("failures", " changes nothing here: 'search.availability' plans the spare replicas for them");
   }
+  if (!lists_announced(answer.plan.space))
+    note("search.announced", " changes nothing here: no GPU of the search is announced");
   if (answer.plan.confidence <= 0)
     note("search.load_uncertainty", " changes nothing here: a plan with 'confidence: 0' trusts the forecast");
   if (answer.plan.grams_co2_per_kwh <= 0)

@@ -47,3 +47,19 @@ TEST_CASE("idle in a run: a setting of which something else is said is not named
 TEST_CASE("idle in a run: a setting with its default is idle only if another value is") {
   CHECK(idle("", "model: qwen3-30b-a3b\nrouting: {skew: 1}") == kNothing);
 }
+
+TEST_CASE("idle in a run: words of the prefill workers' engine") {
+  const auto apart = [](const std::string& setting) {
+    return idle("", "model: llama-3.1-8b\ndisaggregation: {bandwidth: 1 GB/s, prefill: {engine: {" + setting + "}}}");
+  };
+  CHECK(apart("victim: fewest_outputs") == line("disaggregation.prefill.engine.victim"));
+  CHECK(apart("cache_transfer: by_layer") == kNothing);
+  CHECK(apart("scheduler: decode_first") == kNothing);  // as the engine has it
+}
+
+TEST_CASE("idle in a run: keys of a model that its architecture does not use") {
+  CHECK(idle("", "model: {name: mamba-2.8b, num_key_value_heads: 1}") == line("model.num_key_value_heads"));
+  CHECK(idle("", "model: {name: qwen3-8b, num_key_value_heads: 4}") == kNothing);
+  CHECK(idle("", "model: {name: qwen3-8b, sliding_window: 1024}") == kNothing);
+  CHECK(idle("", "model: {name: qwen3-8b, num_key_value_heads: 8}") == kNothing);  // the model's own number
+}
