@@ -219,7 +219,7 @@ bool day_holds(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
   options.fleet.autoscaling = out.scaling;
   options.pricer = truth->pricers(pricers);
   WorkloadSpec day = plan.day;
-  quicken(day, truth->load_factor());
+  speed_up(day, truth->load_factor());
   BudgetObserver observer(budgets_of(s, day, plan.mean * out.length.base() * truth->load_factor()));
   const Judgement judgement = judge(s, simulate(p.candidate.scenario.deployment, day, options, &observer));
   return !observer.enough() && judgement.within;
