@@ -148,7 +148,7 @@ class ReplicasApart {
       last = !more_;
       const std::optional<SimTime> limit = more_ ? std::optional(SimTime::of(next_.arrival)) : std::nullopt;
       const auto task = [&](std::size_t i) {
-        i == 0 ? put_in_order(until) : players_[i - 1]->simulation.run_lane(limit);
+        i == 0 ? merge_events(until) : players_[i - 1]->simulation.run_lane(limit);
       };
       if (first && last) {  // too few requests to run in parallel
         for (std::size_t i = 1; i <= players_.size(); ++i) task(i);
@@ -163,7 +163,7 @@ class ReplicasApart {
       until = limit;
       if (!last) deal();
     }
-    if (!enough_) put_in_order(until);
+    if (!enough_) merge_events(until);
     if (enough_) return collector_.finish();
     for (const auto& player : players_) player->simulation.require_end();
     return Simulation::finish(collector_, workload_);
@@ -183,7 +183,7 @@ class ReplicasApart {
   }
 
   /// Merges events as if from one queue for all replicas: at equal times, in the order in which they were pushed.
-  void put_in_order(std::optional<SimTime> until) {
+  void merge_events(std::optional<SimTime> until) {
     while (!events_.empty() && (!until || events_.top().at < *until) && !enough_) {
       if (arrivals_.empty() && events_.top().kind == Kind::kArrival) return;  // nothing has been simulated yet
       const EventQueue::Event event = events_.pop();
