@@ -382,7 +382,7 @@ FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, PlanResult&
     bool holds = true;
     for (int before = 0; holds && before != p.replicas;) {  // a day is of the row that is shown with it
       before = p.replicas;
-      holds = settle_row(p, days[best].static_replicas, asked, pricers);
+      holds = size_row_by_draws(p, days[best].static_replicas, asked, pricers);
       if (p.replicas != before) days[best] = plan_day(p, asked, plan, pricers);
     }
     sure[best] = holds ? 1 : 0;

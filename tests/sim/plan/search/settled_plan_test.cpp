@@ -143,14 +143,14 @@ TEST_CASE("a row that is raised keeps the limits of the search") {
   PlannedDeployment row = result.ranked.at(0);
   const int before = row.replicas;
   REQUIRE(before < 3);
-  CHECK_FALSE(settle_row(row, 4, plan, *result.pricers));
+  CHECK_FALSE(size_row_by_draws(row, 4, plan, *result.pricers));
   CHECK(row.replicas == before);
-  CHECK(settle_row(row, 3, plan, *result.pricers));
+  CHECK(size_row_by_draws(row, 3, plan, *result.pricers));
   CHECK(row.replicas == 3);
   PlanSpec poor = plan;
   poor.max_power = Watts{row.power_bound().value * 0.9};
   PlannedDeployment again = result.ranked.at(0);
-  CHECK_FALSE(settle_row(again, 3, poor, *result.pricers));
+  CHECK_FALSE(size_row_by_draws(again, 3, poor, *result.pricers));
   CHECK(again.replicas == before);
 }
 
@@ -259,14 +259,14 @@ TEST_CASE("how sure: draws that end once they are decided decide as all draws do
       chat(120, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 16, tp: [1], confidence: 0.5"), "plan.yaml"));
   PlanResult result = search_capacity(plan);
   PlannedDeployment all = result.ranked.at(0);
-  weigh_objectives(all, plan, *result.pricers);
+  simulate_all_draws(all, plan, *result.pricers);
   REQUIRE(*all.probability > 0.05);
   REQUIRE(*all.probability < 0.999);  // else nothing is decided early
   for (const double confidence : {*all.probability - 0.025, *all.probability, *all.probability + 0.025, 1.0}) {
     CAPTURE(confidence);
     plan.confidence = confidence;
     PlannedDeployment decided = result.ranked.at(0);
-    CHECK(weigh_if_sure(decided, plan, *result.pricers) == (*all.probability >= confidence - 1e-9));
+    CHECK(simulate_draws_if_sure(decided, plan, *result.pricers) == (*all.probability >= confidence - 1e-9));
     CHECK(decided.weighed == (*all.probability >= confidence - 1e-9));
     if (!decided.weighed) continue;
     CHECK(*decided.probability == *all.probability);
