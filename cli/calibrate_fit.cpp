@@ -123,7 +123,7 @@ struct Inputs {
 struct ThisMachine {
   std::optional<calibrate::FitResult<MachineShares>> fit;
   GpuSpec spec;
-  std::optional<calibrate::BenchedGpu> before;  ///< the constants before
+  std::optional<calibrate::BenchmarkedGpu> before;  ///< the constants before
 
   const Efficiency* constants(const std::string& kernels) const {
     if (!before) return nullptr;

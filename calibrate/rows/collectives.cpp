@@ -46,7 +46,7 @@ Collective parse_collective(const KernelTable& table, std::size_t i) {
 /// One message size, for all numbers of ranks. A fold leaves it out together.
 std::uint64_t size_of(const CollectiveRow& row) { return static_cast<std::uint64_t>(row.bytes.base()); }
 
-std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const CollectiveRow& row : read_all_reduce_rows(table)) {
     const Machine machine = gpu.machine(row.header);
@@ -56,7 +56,7 @@ std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchedG
   return times;
 }
 
-std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const CollectiveRow& row : read_nccl_rows(table)) {
     const Machine machine = gpu.machine(row.header);

@@ -17,7 +17,7 @@ Seconds price(const ElementwiseRow& row, const Machine& machine) {
   return (row.host_copy ? host_copy(row.bytes, machine) : elementwise(row.bytes, Flops{}, 1.0, machine)).time;
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const ElementwiseRow& row : read_elementwise_rows(table)) {
     const Machine machine = gpu.machine(row.header);

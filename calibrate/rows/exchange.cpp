@@ -31,7 +31,7 @@ double microseconds(const KernelTable& table, std::size_t row, ExchangeKernel ke
   return table.number(row, way + "_transmit_us", 0.0) + table.number(row, way + "_notify_us", 0.0);
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu, ExchangeKernel kernel) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu, ExchangeKernel kernel) {
   std::vector<Prediction> times(table.rows());
   for (const ExchangeRow& row : read_exchange_rows(table, kernel, gpu.spec)) {
     const Machine machine = gpu.machine(row.header);
@@ -117,7 +117,7 @@ KernelOperator low_latency_exchange_operator() {
           .columns = kLowLatencyColumns,
           .groups = kGroups,
           .predict = [](const CsvTable& table,
-                        const BenchedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kLowLatency); },
+                        const BenchmarkedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kLowLatency); },
           .fit =
               [](const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules, const FitOptions& options) {
                 return fit_exchange(table, gpu, rules, options, ExchangeKernel::kLowLatency);
@@ -132,7 +132,7 @@ KernelOperator normal_exchange_operator() {
           .columns = kNormalColumns,
           .groups = kGroups,
           .predict = [](const CsvTable& table,
-                        const BenchedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kNormal); },
+                        const BenchmarkedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kNormal); },
           .fit =
               [](const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules, const FitOptions& options) {
                 return fit_exchange(table, gpu, rules, options, ExchangeKernel::kNormal);

@@ -72,7 +72,7 @@ void require_unit(const CsvTable& table, const GemmRow& row, const GpuSpec& gpu)
                fmt::format("{} has no unit that computes '{}'", gpu.name, checked.text(row.header.row, "dtype")));
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const GemmRow& row : read_gemm_rows(table)) {
     require_unit(table, row, gpu.spec);

@@ -65,7 +65,7 @@ Seconds ideal_of(const StateRow& row, const Machine& machine) {
 /// Decode runs in a kernel of its own, with few rows compared with prefill, so it has a separate discrepancy.
 bool scored_apart(const StateRow& row) { return !row.convolution && !row.prompt; }
 
-std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const StateRow& row : rows) {
     const Machine machine = gpu.machine(row.header);
@@ -111,10 +111,10 @@ std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const Gp
   return out;
 }
 
-std::vector<Prediction> predict_gated_delta(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_gated_delta(const CsvTable& table, const BenchmarkedGpu& gpu) {
   return predict(read_gated_delta_rows(table), gpu);
 }
-std::vector<Prediction> predict_mamba2(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_mamba2(const CsvTable& table, const BenchmarkedGpu& gpu) {
   return predict(read_mamba2_rows(table), gpu);
 }
 std::vector<FittedConstants> fit_gated_delta(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,

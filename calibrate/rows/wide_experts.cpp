@@ -47,7 +47,7 @@ bool is_laid_out(const MoeRow& row) {
   return std::fmod(s.tokens * s.top_k / s.experts, 128.0) == 0.0;
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const MoeRow& row : read_wide_expert_rows(table)) {
     if (!is_laid_out(row)) {

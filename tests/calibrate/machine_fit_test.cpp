@@ -26,7 +26,7 @@ ConfigTree h100() { return load_named("hardware", "h100-sxm", Mark{"--gpu", 0, 0
 
 /// What cuBLASLt and NCCL take on a machine that gives `truth` of an H100, with 2 % noise.
 std::vector<MeasuredTable> measured_on(const MachineShares& truth) {
-  const BenchedGpu here = on_machine(load_benched_gpu(h100()), truth);
+  const BenchmarkedGpu here = on_machine(load_benched_gpu(h100()), truth);
   Random random(5);
   const auto noisy = [&](Seconds time) {
     return std::to_string(time.in(kMicrosecond) * (1.0 + 0.02 * random.normal()));
