@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "hw/crossing.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/outer_link.h"
 
 namespace roofcast {
 namespace {
@@ -78,7 +78,7 @@ LinkTimes link_times(const ExchangeShape& shape, const Copies& copies, const Gpu
   LinkTimes times;
   if (at.local > 1.0) times.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
   if (at.count > 1.0) {
-    const double border = crossing_of(gpu, shape.ranks, 1.0).bandwidth;
+    const double border = outer_link_of(gpu, shape.ranks, 1.0).bandwidth;
     SIM_CHECK(border > 0.0, "an exchange over several nodes without a network");
     const double n = at.local * at.count;
     const double longer = all_to_all_parts(spine_of(gpu, n), n, at.local) / (n - at.local);
@@ -212,7 +212,7 @@ Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, c
   const LinkTimes times = link_times(shape, copies, gpu);
   const double copied = copying_seconds(shape, copies, p, gpu);
   const double moved = slowest(copied, times.fabric / fabric_share(shape, p, gpu),
-                               times.network / crossing_of(gpu, shape.ranks, p.network_fraction).share);
+                               times.network / outer_link_of(gpu, shape.ranks, p.network_fraction).share);
   return Seconds{1e-6 * (start_us(shape, p) + p.hop_us * std::log2(at.count)) + moved};
 }
 

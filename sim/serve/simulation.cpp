@@ -1,5 +1,5 @@
 #include "sim/serve/simulation.h"
-#include "hw/crossing.h"
+#include "hw/outer_link.h"
 
 #include <algorithm>
 #include <cmath>
