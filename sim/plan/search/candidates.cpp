@@ -128,7 +128,7 @@ class Reader {
     }
     refuse_gaps_of_clients(*c.scenario.workload);
     take_objectives_of_workload(c.scenario);
-    judge_together(c.scenario);
+    apply_goodput(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
     if (!has_asked_formats(c.scenario.deployment->precision)) return;
     const bool needs_price = plan_.goal == PlanGoal::kCost || plan_.max_cost.value > 0;
@@ -183,7 +183,7 @@ class Reader {
   }
 
   /// With a goodput, objectives apply to single requests.
-  void judge_together(Scenario& s) const {
+  void apply_goodput(Scenario& s) const {
     s.goodput = plan_.goodput;
     const Mark& mark = plan_.space.scenario->mark;
     if (s.goodput > 0 && s.objectives.empty())
