@@ -62,7 +62,7 @@ void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
 void add_details(const ConfigTree& tree, PlanAnswer& answer) {
   PricerPool& pricers = *answer.result.pricers;
   PlannedDeployment& winner = answer.result.ranked.front();
-  if (!winner.weighed) simulate_all_draws(winner, answer.plan, pricers);
+  if (!winner.in_all_draws) simulate_all_draws(winner, answer.plan, pricers);
   answer.sensitivities = sensitivities(winner, pricers);
   add_plan_notes(tree, answer);
 }

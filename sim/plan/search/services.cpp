@@ -141,7 +141,7 @@ void put_surest_back(Sources& sources, std::vector<PoolUse>& pools) {
   std::vector<UnsureFleet>& unsure = sources.unsure;
   for (UnsureFleet& u : unsure) {
     PlanAnswer& answer = sources.answers[u.source];
-    if (!u.fleet.weighed) simulate_all_draws(u.fleet, answer.plan, *answer.result.pricers);
+    if (!u.fleet.in_all_draws) simulate_all_draws(u.fleet, answer.plan, *answer.result.pricers);
   }
   const auto surest = std::max_element(unsure.begin(), unsure.end(), [](const auto& a, const auto& b) {
     return *a.fleet.probability < *b.fleet.probability;

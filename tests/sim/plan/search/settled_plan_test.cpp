@@ -242,7 +242,7 @@ TEST_CASE("how sure: what the winner is already costs no more") {
     const PlanAnswer a =
         answer(chat(rate, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 16, tp: [1], confidence: 0.8"));
     const PlannedDeployment& winner = a.result.ranked.front();
-    REQUIRE(winner.weighed);
+    REQUIRE(winner.in_all_draws);
     for (const SaferFleet& safer : winner.safer) {
       CAPTURE(safer.confidence);
       if (safer.confidence <= *winner.probability + 1e-9) {
@@ -267,8 +267,8 @@ TEST_CASE("how sure: draws that end once they are decided decide as all draws do
     plan.confidence = confidence;
     PlannedDeployment decided = result.ranked.at(0);
     CHECK(simulate_draws_if_sure(decided, plan, *result.pricers) == (*all.probability >= confidence - 1e-9));
-    CHECK(decided.weighed == (*all.probability >= confidence - 1e-9));
-    if (!decided.weighed) continue;
+    CHECK(decided.in_all_draws == (*all.probability >= confidence - 1e-9));
+    if (!decided.in_all_draws) continue;
     CHECK(*decided.probability == *all.probability);
     CHECK(decided.unsteady == all.unsteady);
     REQUIRE(decided.ranges.size() == all.ranges.size());
@@ -299,13 +299,13 @@ TEST_CASE("services: each gets a fleet that is as sure as asked") {
     REQUIRE(a.complete());
     for (const ServiceAnswer& service : a.services) {
       const PlannedDeployment& fleet = service.answer.result.ranked.at(0);
-      CHECK(fleet.weighed);
+      CHECK(fleet.in_all_draws);
       CHECK(*fleet.probability >= confidence - 1e-9);
     }
   }
 }
 
-TEST_CASE("a row that leaves the ranking once it is weighed takes no GPU away in silence") {
+TEST_CASE("a row that leaves the ranking once all draws are simulated takes no GPU away in silence") {
   // By the order of their harm 70 % of the draws hold on one H100; in all draws fewer do.
   const PlanAnswer a = answer(chat(56.5, "gpus: [h100-sxm, h200-sxm], max_gpus: 1, tp: [1], confidence: 0.7"));
   REQUIRE(a.result.ranked.size() == 1);
@@ -329,7 +329,7 @@ TEST_CASE("services: of a limit that lets no fleet be as sure as asked, the answ
   REQUIRE(a.complete());
   const PlanResult &unsure = a.services[0].answer.result, &sure = a.services[1].answer.result;
   CHECK(unsure.at_limit);
-  CHECK(unsure.ranked.at(0).weighed);
+  CHECK(unsure.ranked.at(0).in_all_draws);
   CHECK(*unsure.ranked.at(0).probability < 0.7);
   CHECK(std::any_of(unsure.notes.begin(), unsure.notes.end(), [](const std::string& note) {
     return note.ends_with("fewer than the 70 % asked: the search allows no larger fleet");
@@ -357,7 +357,7 @@ ServicesAnswer two_services(const std::string& h100) {
 
 }  // namespace
 
-TEST_CASE("services: a fleet that grows once it is weighed gives way to a cheaper one") {
+TEST_CASE("services: a fleet that grows once all draws are simulated gives way to a cheaper one") {
   // One H100 would be 2 USD/h. It takes two to be sure, 4 USD/h, and one H200 is 3 USD/h.
   const ServicesAnswer a = two_services("");
   REQUIRE(a.complete());
