@@ -128,26 +128,20 @@ std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu,
 }  // namespace
 
 std::vector<CollectiveRow> read_all_reduce_rows(const CsvTable& table) {
-  const KernelTable checked(table, kAllReduceColumns);
-  std::vector<CollectiveRow> rows;
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kAllReduceColumns, [](const KernelTable& checked, std::size_t i) {
     CollectiveRow row = read_message(checked, i);
     row.group.captured = checked.text_if_any(i, "mode").find("eager") == std::string_view::npos;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 std::vector<CollectiveRow> read_nccl_rows(const CsvTable& table) {
-  const KernelTable checked(table, kNcclColumns);
-  std::vector<CollectiveRow> rows;
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kNcclColumns, [](const KernelTable& checked, std::size_t i) {
     CollectiveRow row = read_message(checked, i);
     row.kind = parse_collective(checked, i);
     if (row.kind == Collective::kAllGather) row.bytes = row.bytes / static_cast<double>(row.group.gpus);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 KernelOperator all_reduce_operator() {
