@@ -365,8 +365,8 @@ class Reader {
   std::vector<std::pair<std::uint64_t, ConfigError>> errors_;   ///< points that are wrong, not only unsplittable
   std::uint64_t matching_ = 0;                                  ///< points that were read and match the plan
   std::vector<std::string> unpriced_gpus_;                      ///< without a price at the tier that is asked for
+  std::string first_unpriced_;                                  ///< why the first of them has none
   Bytes most_refused_{};                                        ///< memory of the candidate of first_reason
-  std::string first_unpriced_;                                  ///< and why the first is
   double least_usd_ = std::numeric_limits<double>::infinity();  ///< of one replica that is too dear
   std::map<std::string, Candidate> prefill_, decode_;
 };
