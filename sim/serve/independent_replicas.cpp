@@ -1,4 +1,4 @@
-#include "sim/serve/replicas_apart.h"
+#include "sim/serve/independent_replicas.h"
 
 #include <algorithm>
 #include <deque>
@@ -117,10 +117,10 @@ struct ViewOfNumber final : ReplicaView {
   int number;
 };
 
-class ReplicasApart {
+class IndependentReplicas {
  public:
-  ReplicasApart(const std::shared_ptr<const Deployment>& deployment, RequestSource& source,
-                const WorkloadSpec& workload, const ServingOptions& options, Observer* observer)
+  IndependentReplicas(const std::shared_ptr<const Deployment>& deployment, RequestSource& source,
+                      const WorkloadSpec& workload, const ServingOptions& options, Observer* observer)
       : source_(source),
         workload_(workload),
         cores_(options.cores),
@@ -265,7 +265,8 @@ class ReplicasApart {
 
 }  // namespace
 
-bool replicas_are_apart(const Deployment& deployment, const WorkloadSpec& workload, const ServingOptions& options) {
+bool replicas_are_independent(const Deployment& deployment, const WorkloadSpec& workload,
+                              const ServingOptions& options) {
   using Process = ArrivalSpec::Process;
   if (options.cores.count < 2 || options.replicas < 2) return false;
   if (options.disaggregation || options.fleet.active() || make_router(options.router)->uses_state()) return false;
@@ -278,9 +279,10 @@ bool replicas_are_apart(const Deployment& deployment, const WorkloadSpec& worklo
   return !brings_prefixes(workload);
 }
 
-ServingMetrics simulate_apart(std::shared_ptr<const Deployment> deployment, RequestSource& source,
-                              const WorkloadSpec& workload, const ServingOptions& options, Observer* observer) {
-  return ReplicasApart(deployment, source, workload, options, observer).run();
+ServingMetrics simulate_independent_replicas(std::shared_ptr<const Deployment> deployment, RequestSource& source,
+                                             const WorkloadSpec& workload, const ServingOptions& options,
+                                             Observer* observer) {
+  return IndependentReplicas(deployment, source, workload, options, observer).run();
 }
 
 }  // namespace roofcast
