@@ -34,7 +34,7 @@ struct BenchmarkedGpu {
   }
 };
 /// Reads the GPU file for every kernel set.
-BenchmarkedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
+BenchmarkedGpu load_benchmarked_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
 /// The predicted time of a row under the row's timing, and the relative standard deviation of its constants' residual.
 struct Prediction {

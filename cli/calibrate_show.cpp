@@ -221,7 +221,7 @@ int show_records(const Options& options, const calibrate::RecordFile& file) {
   if (!tree)
     fmt::print(stderr, "no file of configs/hardware has as many SMs and as much memory: no datasheet beside it\n");
   const std::optional<calibrate::BenchmarkedGpu> gpu =
-      tree ? std::optional(calibrate::load_benched_gpu(tree)) : std::nullopt;
+      tree ? std::optional(calibrate::load_benchmarked_gpu(tree)) : std::nullopt;
   if (!data) fmt::print("{}", ceiling_table(calibrate::ceilings_of(file, gpu ? &gpu->spec : nullptr)));
   const std::vector<calibrate::MeasuredTable> tables = tables_of(file);
   std::vector<calibrate::KernelValidation> found;

@@ -32,7 +32,7 @@ std::string cell(const BenchmarkedGpu& gpu, double hidden, double tp, double ep,
 
 TEST_CASE("moe rows: whole cells that ran untuned are no evidence, but count in a benchmark's interval") {
   const ConfigTree b200 = load_named("hardware", "b200-sxm", {});
-  const BenchmarkedGpu gpu = load_benched_gpu(b200);
+  const BenchmarkedGpu gpu = load_benchmarked_gpu(b200);
   std::string rows = "engine,kernel,dtype,tokens,hidden_size,inter_size,top_k,experts,tp,ep,distribution,latency_us\n";
   for (const double hidden : {4096.0, 6144.0, 7168.0}) {
     for (const double ep : {1.0, 4.0}) rows += cell(gpu, hidden, 2.0, ep, 1.0);

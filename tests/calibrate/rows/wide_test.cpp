@@ -21,7 +21,9 @@ constexpr const char* kExpertHeader =
 
 CsvTable experts(const std::string& rows) { return CsvTable::parse(kExpertHeader + rows, "wide.csv"); }
 
-BenchmarkedGpu shipped(const char* name) { return load_benched_gpu(load_named("hardware", name, Mark{"test", 1, 1})); }
+BenchmarkedGpu shipped(const char* name) {
+  return load_benchmarked_gpu(load_named("hardware", name, Mark{"test", 1, 1}));
+}
 
 std::string error_of(const std::string& rows) {
   try {

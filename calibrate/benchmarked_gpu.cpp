@@ -18,7 +18,7 @@ const Efficiency& BenchmarkedGpu::of(std::string_view kernels) const {
   return found->second;
 }
 
-BenchmarkedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity) {
+BenchmarkedGpu load_benchmarked_gpu(const ConfigTree& tree, Fidelity fidelity) {
   BenchmarkedGpu gpu;
   gpu.fidelity = fidelity;
   for (const std::string& kernels : kernel_sets()) {
