@@ -142,18 +142,27 @@ std::span<const Parameter<ExchangeParameters>> ExchangeParameters::fields() {
   return kFields;
 }
 
-std::vector<FieldFacts> ExchangeKernelModel::fields() const {
-  using P = ExchangeParameters;
-  std::vector<FieldFacts> all = KernelOf::fields();
-  const bool scans = this == &exchange_kernel(ExchangeKernel::kNormal);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto member = P::fields()[i].member;
-    if (member == &P::rank_scan_bytes || member == &P::network_sm_share) all[i].fixed = !scans;
-  }
-  return all;
-}
+namespace {
 
-const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel) {
+/// Only DeepEP's normal mode scans ranks and forwards between nodes.
+class ExchangeKernelModel final : public KernelOf<ExchangeParameters> {
+ public:
+  using KernelOf::KernelOf;
+  std::vector<FieldFacts> fields() const override {
+    using P = ExchangeParameters;
+    std::vector<FieldFacts> all = KernelOf::fields();
+    const bool scans = this == &exchange_kernel(ExchangeKernel::kNormal);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto member = P::fields()[i].member;
+      if (member == &P::rank_scan_bytes || member == &P::network_sm_share) all[i].fixed = !scans;
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+const KernelOf<ExchangeParameters>& exchange_kernel(ExchangeKernel kernel) {
   static const ExchangeKernelModel normal(
       {"deep_ep_normal", "DeepEP's normal mode, dispatch and combine", "equations-moe.md#exchange"});
   static const ExchangeKernelModel low_latency(

@@ -64,13 +64,13 @@ std::vector<FittedConstants> fit_exchange(const CsvTable& table, const GpuSpec& 
     networked = networked || row.shape.ranks > gpu.node.fabric_domain;
     rows.push_back(std::move(row));
   }
-  const ExchangeKernelModel& kernel = exchange_kernel(kind);
+  const KernelOf<ExchangeParameters>& kernel = exchange_kernel(kind);
   FitOptions mine = options;
   mine.what = fmt::format("{} of {}", kernel.name(), gpu.name);
   if (rows.empty() || !enough_rows(rows.size(), mine)) return {};
   if (!networked) mine.fixed.insert(mine.fixed.end(), {"hop_us", "network_fraction", "network_sm_share"});
   const auto time = [&](const ExchangeRow& row, const ConstantsBlock& constants) {
-    return exchange_time(row.shape, ExchangeKernelModel::in(constants)->value, gpu);
+    return exchange_time(row.shape, KernelOf<ExchangeParameters>::in(constants)->value, gpu);
   };
   return {fit_kernel(kernel, Dtype::kBf16, kernel.assumed(gpu, Dtype::kBf16), std::span<const ExchangeRow>(rows), time,
                      mine, shape_of)};
