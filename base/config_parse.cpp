@@ -109,7 +109,7 @@ struct Parser : yaml_parser_t {
 const char* text_of(const yaml_char_t* text) { return reinterpret_cast<const char*>(text); }
 
 /// Builds the tree of one document from the parser's events, or from those of a plain text.
-class TreeBuilder final : public PlainYamlTaker {
+class TreeBuilder final : public PlainYamlHandler {
  public:
   explicit TreeBuilder(Places& places) : places_(places) {}
   ConfigTree root() const { return root_; }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/choice.h"
 #include "base/number_text.h"
 #include "base/text.h"
 
@@ -81,13 +82,6 @@ bool boolean_of(const ConfigNode& node, std::string_view key) {
   if (node.scalar == "true") return true;
   if (node.scalar == "false") return false;
   fail_value(node, key, "true or false");
-}
-
-std::size_t choice_of(const ConfigNode& node, std::string_view key, std::span<const std::string_view> names) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == node.scalar) return i;
-  }
-  throw ConfigError(node.mark, unknown_name(key, node.scalar, std::vector<std::string>(names.begin(), names.end())));
 }
 
 constexpr double kMostWithUnit = 1e30;  ///< in base units; products of a few such values stay finite
@@ -212,13 +206,14 @@ double ConfigReader::number(std::string_view key, double default_value, Range ra
 }
 
 std::size_t ConfigReader::choice(std::string_view key, std::span<const std::string_view> names) {
-  return choice_of(required(key, "a name"), key, names);
+  const ConfigNode& node = required(key, "a name");
+  return choice_of(key, node.scalar, names, node.mark);
 }
 
 std::size_t ConfigReader::choice(std::string_view key, std::span<const std::string_view> names,
                                  std::size_t default_value) {
   const ConfigNode* node = scalar(key, "a name");
-  return node != nullptr ? choice_of(*node, key, names) : default_value;
+  return node != nullptr ? choice_of(key, node->scalar, names, node->mark) : default_value;
 }
 
 // --- values with units --------------------------------------------------------------------------

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{1} << 30;
 constexpr std::size_t kMostValues = 40'000'000;
-constexpr std::size_t kContainer = 4;    // an object, a list or a text takes as much memory as so many numbers
-constexpr std::size_t kMostKeys = 2000;  // of one object: each new key is compared with all before
-constexpr std::size_t kMostDepth = 200;  // what walks a document does so by recursion
+constexpr std::size_t kContainer = 4;    // numbers that take as much memory as an object, a list or a text
+constexpr std::size_t kMostKeys = 2000;  // per object, because each new key is compared with all earlier ones
+constexpr std::size_t kMostDepth = 200;  // because documents are walked by recursion
 
 Mark mark_at(const std::string& path, const std::string& text, std::size_t byte) {
   const std::string_view before = std::string_view(text).substr(0, std::min(byte, text.size()));
@@ -34,7 +34,7 @@ bool python_number(const std::string& text, std::size_t byte) {
 
 }  // namespace
 
-/// Not by the parser's callback, with which the time grows with the square of a list's length.
+/// The parser's callback could count too, but its time grows with the square of a list's length.
 std::size_t check_json_size(const std::string& path, std::string_view text) {
   std::array<std::size_t, kMostDepth + 1> keys{};  // of the open object of each depth
   std::size_t values = 0, depth = 0;

@@ -6,7 +6,7 @@
 
 namespace roofcast {
 
-/// Calls `take` with each line, without its line feed, and its number from 1 on. Takes no memory, which split() does.
+/// Calls `take` with each line, without its line feed, and its number from 1 on. Allocates nothing, unlike split().
 template <class Take>
 void each_line(std::string_view text, Take take) {
   for (int number = 1; !text.empty(); ++number) {

@@ -13,7 +13,7 @@ bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && 
 
 class PlainYaml {
  public:
-  PlainYaml(std::string_view text, PlainYamlTaker& out) : text_(text), out_(out) {}
+  PlainYaml(std::string_view text, PlainYamlHandler& out) : text_(text), out_(out) {}
 
   bool read() {
     const auto odd = [](char c) { return c != '\n' && (c < ' ' || c > '~'); };
@@ -201,7 +201,7 @@ class PlainYaml {
   }
 
   std::string_view text_;
-  PlainYamlTaker& out_;
+  PlainYamlHandler& out_;
   std::size_t at_ = 0, line_begin_ = 0;
   int line_ = 0;
   bool ended_ = false, failed_ = false;
@@ -209,6 +209,6 @@ class PlainYaml {
 
 }  // namespace
 
-bool read_plain_yaml(std::string_view text, PlainYamlTaker& out) { return PlainYaml(text, out).read(); }
+bool read_plain_yaml(std::string_view text, PlainYamlHandler& out) { return PlainYaml(text, out).read(); }
 
 }  // namespace roofcast

@@ -96,4 +96,14 @@ class KernelTable {
   double microseconds_ = 1.0;       ///< per unit of these columns
 };
 
+/// What `read` makes of each row of a table.
+template <class Read>
+auto read_rows(const CsvTable& table, std::span<const std::string_view> columns, Read read) {
+  const KernelTable checked(table, columns);
+  std::vector<decltype(read(checked, std::size_t{0}))> rows;
+  rows.reserve(checked.rows());
+  for (std::size_t i = 0; i < checked.rows(); ++i) rows.push_back(read(checked, i));
+  return rows;
+}
+
 }  // namespace roofcast::calibrate

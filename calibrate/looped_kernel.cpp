@@ -68,7 +68,7 @@ ConstantsBlock LoopedKernel::block_of(ConstantsBlock kernel, ConstantsBlock loop
   return {std::move(held), kept};
 }
 
-std::pair<FittedConstants, FittedConstants> LoopedKernel::parted(const FittedConstants& both, Dtype dtype) const {
+std::pair<FittedConstants, FittedConstants> LoopedKernel::split_fit(const FittedConstants& both, Dtype dtype) const {
   const auto own = static_cast<std::ptrdiff_t>(kernel_.fields().size());
   const auto part = [&](const Kernel& kernel, auto cut) {
     FittedConstants out = both;

@@ -30,12 +30,12 @@ class LoopedKernel final : public Kernel {
   template <class Row, class Predict, class Group>
   std::pair<FittedConstants, FittedConstants> fit(Dtype dtype, const ConstantsBlock& prior, std::span<const Row> rows,
                                                   Predict predict, const FitOptions& options, Group group) const {
-    return parted(
+    return split_fit(
         fit_kernel(*this, dtype, prior, rows, predict, options, group, kept(options, dtype), beneath(options, dtype)),
         dtype);
   }
 
-  std::pair<FittedConstants, FittedConstants> parted(const FittedConstants& both, Dtype dtype) const;
+  std::pair<FittedConstants, FittedConstants> split_fit(const FittedConstants& both, Dtype dtype) const;
 
  private:
   ConstantsBlock joined(const ConstantsBlock& kernel, const ConstantsBlock& loop) const;

@@ -28,7 +28,7 @@ struct MachineRow {
 };
 
 /// The rows of libraries whose kernel has measured constants.
-std::vector<MachineRow> rows_of(const std::vector<MeasuredTable>& tables, const BenchedGpu& gpu) {
+std::vector<MachineRow> rows_of(const std::vector<MeasuredTable>& tables, const BenchmarkedGpu& gpu) {
   std::vector<MachineRow> out;
   for (const MeasuredTable& table : tables) {
     if (table.op == "gemm") {
@@ -55,7 +55,7 @@ std::vector<MachineRow> rows_of(const std::vector<MeasuredTable>& tables, const 
 /// Prices rows for given shares. Whatever depends only on the shares is computed once for all rows.
 class Pricing {
  public:
-  explicit Pricing(const BenchedGpu& gpu) : gpu_(gpu) {}
+  explicit Pricing(const BenchmarkedGpu& gpu) : gpu_(gpu) {}
 
   Seconds operator()(const MachineRow& one, const MachineShares& shares) {
     move_to(shares);
@@ -88,7 +88,7 @@ class Pricing {
     return *known;
   }
 
-  const BenchedGpu& gpu_;
+  const BenchmarkedGpu& gpu_;
   MachineShares at_;
   GpuSpec here_;
   std::map<std::pair<std::string, Dtype>, std::optional<GemmParameters>> gemm_;
@@ -118,7 +118,7 @@ FitOptions options_for(const std::vector<MachineRow>& rows, const FitOptions& op
 
 }  // namespace
 
-FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, const BenchedGpu& gpu,
+FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, const BenchmarkedGpu& gpu,
                                      const FitOptions& options) {
   const std::vector<MachineRow> rows = rows_of(tables, gpu);
   const FitOptions mine = options_for(rows, options, gpu.spec);
@@ -139,8 +139,8 @@ FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, c
   return result;
 }
 
-BenchedGpu on_machine(const BenchedGpu& gpu, const MachineShares& shares) {
-  BenchedGpu here{on_machine(gpu.spec, shares), gpu.by_set, gpu.fidelity};
+BenchmarkedGpu on_machine(const BenchmarkedGpu& gpu, const MachineShares& shares) {
+  BenchmarkedGpu here{on_machine(gpu.spec, shares), gpu.by_set, gpu.fidelity};
   const CarryOver how{.same_kind = true};
   for (auto& [kernels, efficiency] : here.by_set) efficiency = carry_over(efficiency, gpu.spec, here.spec, how);
   return here;

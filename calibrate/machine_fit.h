@@ -15,11 +15,11 @@ namespace roofcast::calibrate {
 /// (memory, clock and, under load, power) and NCCL's collectives (links). Our own kernels are not used, because no
 /// constants say how long they take elsewhere. A share within two standard errors of 1, or within the mean residual of
 /// the constants, is set to 1. Without rows all shares are 1 and `fields` is empty.
-FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, const BenchedGpu& gpu,
+FitResult<MachineShares> fit_machine(const std::vector<MeasuredTable>& tables, const BenchmarkedGpu& gpu,
                                      const FitOptions& options);
 
 /// The GPU with these constants transferred to a machine with these `shares`.
-BenchedGpu on_machine(const BenchedGpu& gpu, const MachineShares& shares);
+BenchmarkedGpu on_machine(const BenchmarkedGpu& gpu, const MachineShares& shares);
 
 /// The GPU file with `shares`, times its previous ones, in its section `machine`. The constants of a shipped GPU are
 /// then transferred by its name.

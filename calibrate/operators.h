@@ -20,7 +20,7 @@ namespace roofcast::calibrate {
 using BySet = std::map<std::string, Efficiency, std::less<>>;  ///< constants by name of their kernel set
 BySet nothing_measured();
 /// One GPU with the constants of every kernel set, because a table may have rows of several.
-struct BenchedGpu {
+struct BenchmarkedGpu {
   GpuSpec spec;
   BySet by_set = nothing_measured();
   Fidelity fidelity = Fidelity::kCalibrated;
@@ -34,7 +34,7 @@ struct BenchedGpu {
   }
 };
 /// Reads the GPU file for every kernel set.
-BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
+BenchmarkedGpu load_benchmarked_gpu(const ConfigTree& tree, Fidelity fidelity = Fidelity::kCalibrated);
 
 /// The predicted time of a row under the row's timing, and the relative standard deviation of its constants' residual.
 struct Prediction {
@@ -55,7 +55,7 @@ struct KernelOperator {
   std::span<const std::string_view> groups;   ///< columns by which errors are reported, after engine
   /// Predicts every row, in order; a time of 0 means that the row is skipped. Throws ConfigError for a row that cannot
   /// be read or computed.
-  std::vector<Prediction> (*predict)(const CsvTable& table, const BenchedGpu& gpu);
+  std::vector<Prediction> (*predict)(const CsvTable& table, const BenchmarkedGpu& gpu);
   /// Fits constants to the rows of one kernel set, one block per format. Other rows are skipped.
   std::vector<FittedConstants> (*fit)(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
                                       const FitOptions& options);

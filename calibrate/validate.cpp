@@ -36,7 +36,7 @@ std::string group_name(const CsvTable& table, std::size_t row, const KernelOpera
 
 /// Predictions of the rows of `table`, 0 for faulty rows. Rows are predicted in parts, so that a fault repeats only one
 /// part.
-std::vector<Prediction> predict_rows(const CsvTable& table, const BenchedGpu& gpu, const KernelOperator& op,
+std::vector<Prediction> predict_rows(const CsvTable& table, const BenchmarkedGpu& gpu, const KernelOperator& op,
                                      std::vector<ConfigError>& faults) {
   constexpr std::size_t kPart = 512;
   std::vector<Prediction> out;
@@ -66,7 +66,7 @@ std::vector<Prediction> predict_rows(const CsvTable& table, const BenchedGpu& gp
 
 }  // namespace
 
-KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, const KernelOperator* op) {
+KernelValidation validate_kernels(const CsvTable& table, const BenchmarkedGpu& gpu, const KernelOperator* op) {
   KernelValidation out;
   out.op = op ? op : &operator_of(table);
   const KernelTable checked(table, out.op->columns);

@@ -27,7 +27,7 @@ struct KernelValidation {
 
 /// Predicts every row of `table` as `op`, or, if null, as the operator with its columns. Throws the first fault if
 /// every row has one.
-KernelValidation validate_kernels(const CsvTable& table, const BenchedGpu& gpu, const KernelOperator* op = nullptr);
+KernelValidation validate_kernels(const CsvTable& table, const BenchmarkedGpu& gpu, const KernelOperator* op = nullptr);
 
 /// The table with an additional last column `predicted_us`.
 std::string with_predictions(const CsvTable& table, const std::vector<Seconds>& predicted);

@@ -123,7 +123,7 @@ struct Inputs {
 struct ThisMachine {
   std::optional<calibrate::FitResult<MachineShares>> fit;
   GpuSpec spec;
-  std::optional<calibrate::BenchedGpu> before;  ///< the constants before
+  std::optional<calibrate::BenchmarkedGpu> before;  ///< the constants before
 
   const Efficiency* constants(const std::string& kernels) const {
     if (!before) return nullptr;
@@ -205,7 +205,7 @@ ThisMachine find_machine(const Inputs& inputs, const Options& options, const Con
                          std::vector<std::string>* too_few) {
   ThisMachine machine{{}, gpu, {}};
   if (inputs.machine.empty() || options.has("keep")) return machine;
-  machine.before = calibrate::load_benched_gpu(tree);
+  machine.before = calibrate::load_benchmarked_gpu(tree);
   if (options.has("efficiency-dir")) return machine;
   calibrate::FitOptions fit = fit_options(options);
   fit.too_few = too_few;

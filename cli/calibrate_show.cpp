@@ -199,7 +199,7 @@ void draw(const Options& options, std::vector<reports::Chart> charts) {
 }
 
 /// Measurements as data, one row per ceiling.
-std::string records_data(const calibrate::RecordFile& file, const std::optional<calibrate::BenchedGpu>& gpu,
+std::string records_data(const calibrate::RecordFile& file, const std::optional<calibrate::BenchmarkedGpu>& gpu,
                          const std::vector<calibrate::KernelValidation>& found, const std::string& format) {
   reports::Json out = calibration_head("measurements");
   out["device"] = calibrate::device_of(file).name;
@@ -220,8 +220,8 @@ int show_records(const Options& options, const calibrate::RecordFile& file) {
   const ConfigTree tree = gpu_of(options, file);
   if (!tree)
     fmt::print(stderr, "no file of configs/hardware has as many SMs and as much memory: no datasheet beside it\n");
-  const std::optional<calibrate::BenchedGpu> gpu =
-      tree ? std::optional(calibrate::load_benched_gpu(tree)) : std::nullopt;
+  const std::optional<calibrate::BenchmarkedGpu> gpu =
+      tree ? std::optional(calibrate::load_benchmarked_gpu(tree)) : std::nullopt;
   if (!data) fmt::print("{}", ceiling_table(calibrate::ceilings_of(file, gpu ? &gpu->spec : nullptr)));
   const std::vector<calibrate::MeasuredTable> tables = tables_of(file);
   std::vector<calibrate::KernelValidation> found;

@@ -126,9 +126,8 @@ std::string constants_text(const GpuSpec& gpu, const std::vector<Near>& near) {
 }
 
 std::string file_text(const Options& options, const std::string& name) {
-  std::string out = fmt::format(
-      "# {}.\n# Unless said otherwise: which datasheet? Put the source of each figure beside it.\nname: {}\n", name,
-      name);
+  std::string out =
+      fmt::format("# {}.\n# Which datasheet? Put the source of every other figure beside it.\nname: {}\n", name, name);
   std::string map;
   for (const Figure& f : kFigures) {
     std::string key = f.path;

@@ -124,7 +124,7 @@ int run_validate_kernels(std::span<const std::string> arguments) {
       options.has("op") ? &calibrate::find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
   ConfigTree document = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
   if (options.has("carried-over-from")) document = unmeasured(document, options.text("carried-over-from"));
-  const calibrate::BenchedGpu gpu = calibrate::load_benched_gpu(document, options.fidelity());
+  const calibrate::BenchmarkedGpu gpu = calibrate::load_benchmarked_gpu(document, options.fidelity());
   std::vector<Validated> all;
   for (CsvTable& table : read_tables(options.text("data"), gpu.spec, op)) {
     calibrate::KernelValidation found = calibrate::validate_kernels(table, gpu, op);

@@ -1,7 +1,7 @@
 # Compiles the sources of a target in groups of about eight, because most of their compile time goes into headers that
 # they share. A source's group follows from its name: a new source changes only one group, until the target needs twice
 # as many groups. Sources whose local names clash with others (APART) are compiled alone. So are hw/ and sim/model,
-# where each kernel and layer has its own `Constants` or `kHalf`.
+# where each kernel and layer has its own `Constants` or `kBf16Bytes`.
 option(ROOFCAST_UNITY "compile several sources at once, which makes a full build shorter" ON)
 
 function(roofcast_join target)  # [APART all|file...]

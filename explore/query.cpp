@@ -54,9 +54,9 @@ void check_names(const Query& query) {
   if (query.contains("engine")) (void)shipped_name(query, "engine", "engines", "engine");
 }
 
-bool boolean_of(const Query& query, std::string_view key, bool otherwise) {
+bool boolean_of(const Query& query, std::string_view key, bool default_value) {
   const std::string text = text_of(query, key);
-  if (text.empty()) return otherwise;
+  if (text.empty()) return default_value;
   if (text == "true" || text == "1") return true;
   if (text == "false" || text == "0") return false;
   throw ConfigError(fmt::format("{}: must be true or false, got '{}'", key, reports::clean_utf8(text)));
@@ -241,9 +241,9 @@ void check_keys(const Query& query, const std::vector<QueryKey>& more) {
   }
 }
 
-int integer_of(const Query& query, std::string_view key, int otherwise, int low, int high) {
+int integer_of(const Query& query, std::string_view key, int default_value, int low, int high) {
   const auto it = query.find(key);
-  if (it == query.end()) return otherwise;
+  if (it == query.end()) return default_value;
   const std::string& text = it->second;
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -33,8 +33,8 @@ Query query_of_json(std::string_view body);
 /// Throws ConfigError for keys that are neither in setup_keys() nor in `more`, and for values that are too long.
 void check_keys(const Query& query, const std::vector<QueryKey>& more);
 
-/// An integer within bounds, or `otherwise`.
-int integer_of(const Query& query, std::string_view key, int otherwise, int low, int high);
+/// An integer within bounds, or `default_value`.
+int integer_of(const Query& query, std::string_view key, int default_value, int low, int high);
 
 /// A number from 0 to 1, if the key is there.
 std::optional<double> fraction_of(const Query& query, std::string_view key);

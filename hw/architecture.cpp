@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/choice.h"
 #include "base/text.h"
 
 namespace roofcast {
@@ -61,11 +62,8 @@ const ArchitectureTraits& traits_of(Architecture architecture) {
 }
 
 MatrixUnits parse_matrix_units(std::string_view name, const Mark& mark) {
-  static const std::vector<std::string> kNames{"none", "mma_sync", "wgmma", "tcgen05", "mfma"};
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<MatrixUnits>(i);
-  }
-  throw ConfigError(mark, unknown_name("kind of matrix units", name, kNames));
+  static constexpr std::array<std::string_view, 5> kNames{"none", "mma_sync", "wgmma", "tcgen05", "mfma"};
+  return static_cast<MatrixUnits>(choice_of("kind of matrix units", name, kNames, mark));
 }
 
 Architecture parse_architecture(std::string_view name, const Mark& mark) {

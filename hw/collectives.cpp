@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "hw/crossing.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernels/elementwise.h"
+#include "hw/outer_link.h"
 
 namespace roofcast {
 namespace {
@@ -125,7 +125,7 @@ Network network_of(Collective kind, double s, const Layout& at, const GpuSpec& g
 Seconds ideal_time(Collective kind, Bytes bytes, const Group& group, const GpuSpec& gpu) {
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
-  const Network network = network_of(kind, s, at, gpu, crossing_of(gpu, group.gpus, 1.0).bandwidth, 0.0);
+  const Network network = network_of(kind, s, at, gpu, outer_link_of(gpu, group.gpus, 1.0).bandwidth, 0.0);
   const double local = at.local > 1.0 ? link_share(kind, n) * s / link_of(gpu, at.local) : 0.0;
   return Seconds{std::max(local, network.transfer)};
 }
@@ -292,7 +292,7 @@ Seconds nccl_time(Collective kind, Bytes bytes, const Group& group, const NcclPa
   if (group.gpus <= 1) return Seconds{};
   const Layout at = layout_of(group, gpu);
   const double n = static_cast<double>(group.gpus), s = message(kind, bytes, n);
-  const Crossing across = crossing_of(gpu, group.gpus, p.network_fraction);
+  const OuterLink across = outer_link_of(gpu, group.gpus, p.network_fraction);
   const Network network =
       network_of(kind, s, at, gpu, across.bandwidth * across.share, 1e-6 * (across.network ? p.network_us : p.step_us));
   const double link = at.local > 1.0 ? link_of(gpu, at.local) : 0.0;

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "hw/cost.h"
-#include "hw/kernel_of.h"
+#include "hw/kernel_fwd.h"
 
 namespace roofcast {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "hw/crossing.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
+#include "hw/outer_link.h"
 
 namespace roofcast {
 namespace {
@@ -78,7 +78,7 @@ LinkTimes link_times(const ExchangeShape& shape, const Copies& copies, const Gpu
   LinkTimes times;
   if (at.local > 1.0) times.fabric = copies.over_fabric * bytes / fabric_of(gpu, at.local);
   if (at.count > 1.0) {
-    const double border = crossing_of(gpu, shape.ranks, 1.0).bandwidth;
+    const double border = outer_link_of(gpu, shape.ranks, 1.0).bandwidth;
     SIM_CHECK(border > 0.0, "an exchange over several nodes without a network");
     const double n = at.local * at.count;
     const double longer = all_to_all_parts(spine_of(gpu, n), n, at.local) / (n - at.local);
@@ -142,18 +142,27 @@ std::span<const Parameter<ExchangeParameters>> ExchangeParameters::fields() {
   return kFields;
 }
 
-std::vector<FieldFacts> ExchangeKernelModel::fields() const {
-  using P = ExchangeParameters;
-  std::vector<FieldFacts> all = KernelOf::fields();
-  const bool scans = this == &exchange_kernel(ExchangeKernel::kNormal);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto member = P::fields()[i].member;
-    if (member == &P::rank_scan_bytes || member == &P::network_sm_share) all[i].fixed = !scans;
-  }
-  return all;
-}
+namespace {
 
-const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel) {
+/// Only DeepEP's normal mode scans ranks and forwards between nodes.
+class ExchangeKernelModel final : public KernelOf<ExchangeParameters> {
+ public:
+  using KernelOf::KernelOf;
+  std::vector<FieldFacts> fields() const override {
+    using P = ExchangeParameters;
+    std::vector<FieldFacts> all = KernelOf::fields();
+    const bool scans = this == &exchange_kernel(ExchangeKernel::kNormal);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto member = P::fields()[i].member;
+      if (member == &P::rank_scan_bytes || member == &P::network_sm_share) all[i].fixed = !scans;
+    }
+    return all;
+  }
+};
+
+}  // namespace
+
+const KernelOf<ExchangeParameters>& exchange_kernel(ExchangeKernel kernel) {
   static const ExchangeKernelModel normal(
       {"deep_ep_normal", "DeepEP's normal mode, dispatch and combine", "equations-moe.md#exchange"});
   static const ExchangeKernelModel low_latency(
@@ -212,7 +221,7 @@ Seconds exchange_time(const ExchangeShape& shape, const ExchangeParameters& p, c
   const LinkTimes times = link_times(shape, copies, gpu);
   const double copied = copying_seconds(shape, copies, p, gpu);
   const double moved = slowest(copied, times.fabric / fabric_share(shape, p, gpu),
-                               times.network / crossing_of(gpu, shape.ranks, p.network_fraction).share);
+                               times.network / outer_link_of(gpu, shape.ranks, p.network_fraction).share);
   return Seconds{1e-6 * (start_us(shape, p) + p.hop_us * std::log2(at.count)) + moved};
 }
 

@@ -2,7 +2,6 @@
 // Dispatch and combine of expert parallelism: the all-to-alls that move tokens to their experts' ranks and back.
 
 #include <span>
-#include <string_view>
 
 #include "hw/collectives.h"
 
@@ -52,12 +51,7 @@ struct ExchangeParameters {
   static std::span<const Parameter<ExchangeParameters>> fields();
 };
 
-class ExchangeKernelModel final : public KernelOf<ExchangeParameters> {
- public:
-  using KernelOf::KernelOf;
-  std::vector<FieldFacts> fields() const override;
-};
-const ExchangeKernelModel& exchange_kernel(ExchangeKernel kernel);
+const KernelOf<ExchangeParameters>& exchange_kernel(ExchangeKernel kernel);
 
 /// One rank costs nothing. The time is never below bytes / bandwidth of the links.
 Cost exchange(const ExchangeShape& shape, const Machine& machine);

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "hw/kernel.h"
+#include "hw/kernel_fwd.h"
 
 namespace roofcast {
 
 /// A kernel whose constants are a P. `Base` is the interface of its operator.
-template <class P, class Base = Kernel>
+template <class P, class Base>
 class KernelOf : public Base {
  public:
   using Base::Base;

@@ -15,59 +15,86 @@
 #include "base/text.h"
 #include "hw/constants_file.h"
 #include "hw/kernels/moe.h"
-#include "hw/kernels/state.h"
 
 namespace roofcast {
 namespace {
 
-constexpr std::array<std::string_view, kTraitCount> kTraitNames{
-    "architecture", "matrix_units", "products_bits", "cache_bits", "head_dim",        "window", "group",
-    "query_len",    "shared_reads", "always_split",  "weights",    "activation_bits", "gated",  "expert_ranks",
-    "asked",        "layout",       "format",        "mixer",      "blocks_per_sm"};
+using Trait = std::variant<Architecture CallTraits::*, MatrixUnits CallTraits::*, Dtype CallTraits::*,
+                           RequestedExperts CallTraits::*, ExpertLayout CallTraits::*, StateMixer::Kind CallTraits::*,
+                           bool CallTraits::*, double CallTraits::*>;
 
-Trait parse_trait(const std::string& name, const Mark& mark) {
-  const auto found = std::find(kTraitNames.begin(), kTraitNames.end(), name);
-  if (found != kTraitNames.end()) return static_cast<Trait>(found - kTraitNames.begin());
-  throw ConfigError(mark,
-                    unknown_name("condition", name, std::vector<std::string>(kTraitNames.begin(), kTraitNames.end())));
+struct NamedTrait {
+  std::string_view name;
+  Trait trait;
+};
+constexpr std::array<NamedTrait, 19> kTraits{{
+    {"architecture", &CallTraits::architecture},
+    {"matrix_units", &CallTraits::matrix_units},
+    {"products_bits", &CallTraits::products_bits},
+    {"cache_bits", &CallTraits::cache_bits},
+    {"head_dim", &CallTraits::head_dim},
+    {"window", &CallTraits::window},
+    {"group", &CallTraits::group},
+    {"query_len", &CallTraits::query_len},
+    {"shared_reads", &CallTraits::shared_reads},
+    {"always_split", &CallTraits::always_split},
+    {"weights", &CallTraits::weights},
+    {"activation_bits", &CallTraits::activation_bits},
+    {"gated", &CallTraits::gated},
+    {"expert_ranks", &CallTraits::expert_ranks},
+    {"asked", &CallTraits::asked},
+    {"layout", &CallTraits::layout},
+    {"format", &CallTraits::format},
+    {"mixer", &CallTraits::mixer},
+    {"blocks_per_sm", &CallTraits::blocks_per_sm},
+}};
+
+void parse(const ConfigNode& node, Architecture& out) { out = parse_architecture(node.scalar, node.mark); }
+void parse(const ConfigNode& node, MatrixUnits& out) { out = parse_matrix_units(node.scalar, node.mark); }
+void parse(const ConfigNode& node, Dtype& out) { out = parse_dtype(node.scalar, node.mark); }
+void parse(const ConfigNode& node, RequestedExperts& out) { out = parse_requested_experts(node.scalar, node.mark); }
+void parse(const ConfigNode& node, ExpertLayout& out) { out = parse_expert_layout(node.scalar, node.mark); }
+void parse(const ConfigNode& node, StateMixer::Kind& out) { out = parse_state_mixer(node.scalar, node.mark); }
+
+template <class E>
+CallCondition condition_on(E CallTraits::*trait, const ConfigNode::Entry& entry) {
+  OneOf<E> out{trait, {}};
+  const ConfigNode& node = *entry.value;
+  if (node.kind == ConfigNode::Kind::kMap)
+    throw ConfigError(node.mark, fmt::format("'{}' must be a name or a list of names", entry.key));
+  if (node.kind != ConfigNode::Kind::kList) parse(node, out.values.emplace_back());
+  for (const ConfigTree& item : node.items) parse(*item, out.values.emplace_back());
+  return out;
 }
 
-/// The index of a name in a list.
-double parse_name(const char* kind, std::span<const std::string_view> names, const std::string& name,
-                  const Mark& mark) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<double>(found - names.begin());
-  throw ConfigError(mark, unknown_name(kind, name, std::vector<std::string>(names.begin(), names.end())));
+CallCondition condition_on(bool CallTraits::*trait, const ConfigNode::Entry& entry) {
+  return IsSwitched{trait, ConfigReader(make_map({entry})).boolean(entry.key)};
 }
 
-/// A number, or the number of a name.
-double parse_value(Trait trait, const ConfigTree& node) {
-  if (trait == Trait::kArchitecture) return static_cast<double>(parse_architecture(node->scalar, node->mark));
-  if (trait == Trait::kMatrixUnits) return static_cast<double>(parse_matrix_units(node->scalar, node->mark));
-  if (trait == Trait::kWeights || trait == Trait::kFormat)
-    return static_cast<double>(parse_dtype(node->scalar, node->mark));
-  if (trait == Trait::kAsked) return static_cast<double>(parse_requested_experts(node->scalar, node->mark));
-  if (trait == Trait::kLayout) return parse_name("layout of tokens", expert_layout_names(), node->scalar, node->mark);
-  if (trait == Trait::kMixer) return parse_name("mixer", state_mixer_names(), node->scalar, node->mark);
-  if (node->scalar == "true") return 1.0;
-  if (node->scalar == "false") return 0.0;
-  return ConfigReader(make_map({{std::string("value"), node->mark, node}})).number("value");
+CallCondition condition_on(double CallTraits::*trait, const ConfigNode::Entry& entry) {
+  IsWithin out{.trait = trait};
+  ConfigReader in(make_map({entry}));
+  if (entry.value->kind == ConfigNode::Kind::kList) {
+    out.values = in.numbers(entry.key);
+  } else if (entry.value->kind == ConfigNode::Kind::kMap) {
+    ConfigReader bounds(entry.value, "the bounds of a condition");
+    out.at_least = bounds.number("at_least", out.at_least);
+    out.at_most = bounds.number("at_most", out.at_most);
+    out.except = bounds.numbers("except");
+    bounds.finish();
+  } else {
+    out.values.push_back(in.number(entry.key));
+  }
+  return out;
 }
 
 CallCondition parse_condition(const ConfigNode::Entry& entry) {
-  CallCondition out{.trait = parse_trait(entry.key, entry.key_mark), .values = {}, .except = {}};
-  if (entry.value->kind == ConfigNode::Kind::kList) {
-    for (const ConfigTree& item : entry.value->items) out.values.push_back(parse_value(out.trait, item));
-  } else if (entry.value->kind == ConfigNode::Kind::kMap) {
-    ConfigReader in(entry.value, "the bounds of a condition");
-    out.at_least = in.number("at_least", out.at_least);
-    out.at_most = in.number("at_most", out.at_most);
-    out.except = in.numbers("except");
-    in.finish();
-  } else {
-    out.values.push_back(parse_value(out.trait, entry.value));
+  std::vector<std::string> names;
+  for (const NamedTrait& row : kTraits) {
+    if (row.name == entry.key) return std::visit([&](auto trait) { return condition_on(trait, entry); }, row.trait);
+    names.emplace_back(row.name);
   }
-  return out;
+  throw ConfigError(entry.key_mark, unknown_name("condition", entry.key, names));
 }
 
 const Kernel& parse_kernel(KernelKind kind, const std::string& name, const Mark& mark) {
@@ -115,20 +142,19 @@ KernelRule parse_rule(KernelKind kind, const ConfigTree& node) {
 
 }  // namespace
 
-CallTraits::CallTraits(Architecture architecture) {
-  (*this)[Trait::kArchitecture] = static_cast<double>(architecture);
-  (*this)[Trait::kMatrixUnits] = static_cast<double>(traits_of(architecture).matrix_units);
-}
+CallTraits::CallTraits(Architecture gpu) : architecture(gpu), matrix_units(traits_of(gpu).matrix_units) {}
 
-bool CallCondition::holds(const CallTraits& call) const {
-  const double value = call[trait];
+bool IsWithin::holds(const CallTraits& call) const {
+  const double value = call.*trait;
   if (std::find(except.begin(), except.end(), value) != except.end()) return false;
   if (values.empty()) return value >= at_least && value <= at_most;
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 bool KernelRule::applies(const CallTraits& call) const {
-  return std::all_of(when.begin(), when.end(), [&](const CallCondition& condition) { return condition.holds(call); });
+  return std::all_of(when.begin(), when.end(), [&](const CallCondition& condition) {
+    return std::visit([&](const auto& one) { return one.holds(call); }, condition);
+  });
 }
 
 namespace {
@@ -191,7 +217,7 @@ KernelRules::KernelRules(const ConfigTree& document, std::string set, std::strin
     auto& of_one = products_.emplace_back();
     CallTraits call(row.architecture);
     for (std::size_t i = 0; i < kDtypeCount; ++i) {
-      call[Trait::kFormat] = static_cast<double>(i);
+      call.format = static_cast<Dtype>(i);
       of_one[i] = &pick(KernelKind::kGemm, call);
     }
   }

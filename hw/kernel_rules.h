@@ -2,64 +2,77 @@
 // Which kernel an engine runs for a call. The rules are data: each file configs/kernels/*.yaml is a named kernel set.
 // GPU files have the constants of a set under the same name (hw/efficiency.h).
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/config_node.h"
 #include "hw/gpu_spec.h"
 #include "hw/kernel.h"
 #include "hw/kernel_sets.h"
+#include "hw/kernels/requested_experts.h"
+#include "hw/kernels/state.h"
 
 namespace roofcast {
 
-/// Properties of a call that rules can test. hw/kernel_rules.cpp has their names in the files.
-enum class Trait {
-  kArchitecture,
-  kMatrixUnits,
-  kProductsBits,  ///< 8 or 16: the format that the matrix units multiply
-  kCacheBits,     ///< of a stored key or value
-  kHeadDim,
-  kWindow,       ///< 1: the layer sees only the last tokens
-  kGroup,        ///< query heads per key-value head
-  kQueryLen,     ///< new tokens per sequence
-  kSharedReads,  ///< 1: a kernel exists that reads the cache once for all heads of a group
-  kAlwaysSplit,  ///< 1: the engine is configured to use kernels that split every context
-  kWeights,      ///< format of the weights
-  kActivationBits,
-  kGated,        ///< 1: experts have a gate
-  kExpertRanks,  ///< GPUs that share the experts
-  kAsked,        ///< kernel that the engine is configured to use
-  kLayout,       ///< layout of the experts' tokens
-  kFormat,       ///< format of a GEMM's constants (gemm_block)
-  kMixer,        ///< kind of mixer, for convolutions and recurrences
-  kBlocksPerSm,  ///< thread blocks per SM if every context is split into parts of 128 tokens
-};
-inline constexpr std::size_t kTraitCount = 19;
+enum class ExpertLayout;
 
-/// The traits of one call. Traits that its operator lacks are 0.
-class CallTraits {
- public:
+/// Properties of a call that rules can test. Those that the call's operator lacks keep their defaults.
+/// hw/kernel_rules.cpp has their names in the files.
+struct CallTraits {
   explicit CallTraits(const GpuSpec& gpu) : CallTraits(gpu.architecture) {}
-  explicit CallTraits(Architecture architecture);
-  double& operator[](Trait trait) { return values_[static_cast<std::size_t>(trait)]; }
-  double operator[](Trait trait) const { return values_[static_cast<std::size_t>(trait)]; }
+  explicit CallTraits(Architecture gpu);
 
- private:
-  std::array<double, kTraitCount> values_{};
+  Architecture architecture;
+  MatrixUnits matrix_units;
+  double products_bits = 0;  ///< 8 or 16: the format that the matrix units multiply
+  double cache_bits = 0;     ///< of a stored key or value
+  double head_dim = 0;
+  bool window = false;        ///< the layer sees only the last tokens
+  double group = 0;           ///< query heads per key-value head
+  double query_len = 0;       ///< new tokens per sequence
+  bool shared_reads = false;  ///< a kernel exists that reads the cache once for all heads of a group
+  bool always_split = false;  ///< the engine is configured to use kernels that split every context
+  double blocks_per_sm = 0;   ///< thread blocks per SM if every context is split into parts of 128 tokens
+  Dtype weights{};            ///< format of the weights
+  double activation_bits = 0;
+  bool gated = false;        ///< experts have a gate
+  double expert_ranks = 0;   ///< GPUs that share the experts
+  RequestedExperts asked{};  ///< kernel that the engine is configured to use
+  ExpertLayout layout{};     ///< layout of the experts' tokens
+  Dtype format{};            ///< format of a GEMM's constants (gemm_block)
+  StateMixer::Kind mixer{};  ///< for convolutions and recurrences
 };
 
-/// One condition under `when`. The trait must have one of the listed values, or lie within the bounds if none are
-/// listed. It must not have a value of `except`.
-struct CallCondition {
-  Trait trait{};
-  std::vector<double> values, except;
+/// A name under `when`: the trait is one of the listed ones.
+template <class E>
+struct OneOf {
+  E CallTraits::*trait;
+  std::vector<E> values;
+  bool holds(const CallTraits& call) const {
+    return std::find(values.begin(), values.end(), call.*trait) != values.end();
+  }
+};
+/// A switch under `when`.
+struct IsSwitched {
+  bool CallTraits::*trait;
+  bool value;
+  bool holds(const CallTraits& call) const { return call.*trait == value; }
+};
+/// A number under `when`: one of the listed ones, or within the bounds if none are listed, and none of `except`.
+struct IsWithin {
+  double CallTraits::*trait;
+  std::vector<double> values{}, except{};
   double at_least = -std::numeric_limits<double>::infinity(), at_most = std::numeric_limits<double>::infinity();
   bool holds(const CallTraits& call) const;
 };
+using CallCondition = std::variant<OneOf<Architecture>, OneOf<MatrixUnits>, OneOf<Dtype>, OneOf<RequestedExperts>,
+                                   OneOf<ExpertLayout>, OneOf<StateMixer::Kind>, IsSwitched, IsWithin>;
 
 struct KernelRule {
   const Kernel* kernel = nullptr;

@@ -103,8 +103,8 @@ class Writer {
 };
 
 /// The value of an interval, at its start.
-Samples gauge_of(const nlohmann::ordered_json& over_time, const char* key, double otherwise) {
-  if (over_time.is_null()) return {{-1, otherwise}};
+Samples gauge_of(const nlohmann::ordered_json& over_time, const char* key, double default_value) {
+  if (over_time.is_null()) return {{-1, default_value}};
   Samples out;
   for (const auto& interval : over_time)
     out.push_back({interval.at("start_s").get<double>(), interval.at(key).get<double>()});

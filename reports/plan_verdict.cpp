@@ -121,16 +121,16 @@ std::string link_text(const PlanAnswer& a) {
   const PlannedDeployment& w = a.result.ranked.front();
   const Candidate& c = w.candidate;
   if (!c.disaggregated()) return "";
-  Disaggregation apart = *c.scenario.serving.disaggregation;
-  apart.prefill_replicas = w.prefill_replicas;
+  Disaggregation disaggregation = *c.scenario.serving.disaggregation;
+  disaggregation.prefill_replicas = w.prefill_replicas;
   const std::string from = a.plan.transfer_bandwidth > BytesPerSecond(0) ? "the plan's 'transfer'"
-                           : apart.bandwidth > BytesPerSecond(0)
+                           : disaggregation.bandwidth > BytesPerSecond(0)
                                ? fmt::format(
                                      "assumed: parts of a host come without its NICs, and Scaleway states {:g} Gbit/s "
                                      "per H100 instance; 'transfer' sets another",
                                      kLinkOfPartialHost.base() * 8 / 1e9)
                                : "each GPU's NIC; 'transfer' sets another";
-  const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, apart, w.replicas);
+  const BytesPerSecond link = transfer_bandwidth(*c.scenario.deployment, disaggregation, w.replicas);
   return fmt::format("  caches move at {:.3g} GB/s per GPU ({})\n", link.base() / 1e9, from);
 }
 

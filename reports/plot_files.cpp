@@ -40,8 +40,8 @@ std::string shown_on(const Axis& axis, double value) {
   return fmt::format("{}", value);
 }
 
-std::string title_of(const Axis& axis, const char* otherwise) {
-  return csv_field(axis.title.empty() ? otherwise : axis.title);
+std::string title_of(const Axis& axis, const char* default_value) {
+  return csv_field(axis.title.empty() ? default_value : axis.title);
 }
 
 /// The CSV rows of one view, each ending with the view's name.

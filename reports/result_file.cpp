@@ -225,8 +225,8 @@ std::string reconstructed_command(const Json& j) {
   const auto add = [&](const char* flag, const std::string& value) {
     if (!value.empty()) out += fmt::format(" --{} {}", flag, shell_word(value));
   };
-  const auto add_count = [&](const char* flag, ResultKey key, double otherwise) {
-    if (const auto n = number_at(j, key); n && *n != otherwise) add(flag, fmt::format("{:.0f}", *n));
+  const auto add_count = [&](const char* flag, ResultKey key, double default_value) {
+    if (const auto n = number_at(j, key); n && *n != default_value) add(flag, fmt::format("{:.0f}", *n));
   };
   add("engine", text_at(j, "engine"));
   add_count("tp", "parallelism.tp", 1);

@@ -90,7 +90,7 @@ std::string limits_text(const ServicesAnswer& a) {
     out += fmt::format("  {}: without {}, {}{} would do\n", a.joint ? "what binds" : "what stands in the way", b.what,
                        gpus_words(b.gpus), at_cost(b.usd_per_hour));
   if (a.joint && a.binds.empty() && a.binds_proven && a.joint->proven && a.services.size() > 1)
-    out += fmt::format("  among the fleets weighed, no shared limit makes them {}\n",
+    out += fmt::format("  among the fleets compared, no shared limit makes them {}\n",
                        a.spec.goal == PlanGoal::kGpus ? "larger" : "dearer");
   return out;
 }

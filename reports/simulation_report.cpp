@@ -74,9 +74,10 @@ double gpu_seconds(const ServingMetrics& m, const Scenario& s) {
   const FleetSpec& fleet = s.serving.fleet;
   const double seconds = m.duration.base();
   double sum = (fleet.autoscaling ? m.replica_seconds : s.serving.replicas * seconds) * s.deployment->sharding.gpus();
-  if (const auto& apart = s.serving.disaggregation) {
-    const double prefill = fleet.prefill_autoscaling ? m.prefill_replica_seconds : apart->prefill_replicas * seconds;
-    sum += prefill * apart->prefill->sharding.gpus();
+  if (const auto& disaggregation = s.serving.disaggregation) {
+    const double prefill =
+        fleet.prefill_autoscaling ? m.prefill_replica_seconds : disaggregation->prefill_replicas * seconds;
+    sum += prefill * disaggregation->prefill->sharding.gpus();
   }
   return sum;
 }
@@ -330,18 +331,18 @@ void add_adapter_line(const ServingMetrics& m, const Scenario& s, Lines& lines) 
 
 void add_fleet_lines(const ServingMetrics& m, const Scenario& s, Lines& lines) {
   const FleetSpec& fleet = s.serving.fleet;
-  const auto& apart = s.serving.disaggregation;
+  const auto& disaggregation = s.serving.disaggregation;
   const auto add = [&](const char* what, double mean, int most, double seconds, std::int64_t starts, Seconds cold) {
     lines.add(what,
               fmt::format("{} on average ({} at most), {} replica-hours, {} cold starts of {}", significant(mean, 3),
                           most, significant(seconds / 3600.0, 4), starts, human_time(cold.base())));
   };
-  if (fleet.prefill_autoscaling && apart)
-    add("prefill workers", paid_prefill_replicas(m, apart->prefill_replicas), m.most_prefill_replicas,
+  if (fleet.prefill_autoscaling && disaggregation)
+    add("prefill workers", paid_prefill_replicas(m, disaggregation->prefill_replicas), m.most_prefill_replicas,
         m.prefill_replica_seconds, m.prefill_replica_starts, fleet.prefill_cold_start.value_or(fleet.cold_start));
   if (fleet.autoscaling)
-    add(apart ? "decode workers" : "replicas", paid_replicas(m, s.serving.replicas), m.most_replicas, m.replica_seconds,
-        m.replica_starts - m.prefill_replica_starts, fleet.cold_start);
+    add(disaggregation ? "decode workers" : "replicas", paid_replicas(m, s.serving.replicas), m.most_replicas,
+        m.replica_seconds, m.replica_starts - m.prefill_replica_starts, fleet.cold_start);
   if (s.serving.fleet.failures) {
     lines.add("failures", fmt::format("{} of replicas; {} requests moved to others, {} lost", m.replica_failures,
                                       m.requeued, m.lost));
@@ -370,9 +371,9 @@ std::string front_end_line(const ServingMetrics& m, const Scenario& s) {
                                             human_time(share.idle.base()))
                               : "";
   if (share.busier() < kFrontEndBinds) return own;
-  const auto& apart = s.serving.disaggregation;
+  const auto& disaggregation = s.serving.disaggregation;
   const bool intake = share.intake > share.sending;
-  const Deployment& d = intake && apart ? *apart->prefill : *s.deployment;
+  const Deployment& d = intake && disaggregation ? *disaggregation->prefill : *s.deployment;
   const int servers = d.engine.front_ends(d.sharding);
   const Seconds each = intake ? share.prompt : streaming_time(d.engine);
   return fmt::format(
@@ -401,9 +402,9 @@ Json to_json(const ServingMetrics& m, const Scenario& s) {
   add_engine_metrics(m, s, cost, out);
   if (!m.clients.empty()) out["clients"] = clients_json(m, s);
   if (s.serving.fleet.active()) out["fleet"] = fleet_json(m, s);
-  const auto& apart = s.serving.disaggregation;
+  const auto& disaggregation = s.serving.disaggregation;
   const TokenBill bill = token_bill(cost.usd_per_hour * m.duration.in(kHour), m, s, s.serving.replicas,
-                                    apart ? apart->prefill_replicas : 0);
+                                    disaggregation ? disaggregation->prefill_replicas : 0);
   out["price"] = price_json(cost.bill.decode.quote);
   out["cost"] = {{"usd_per_hour", cost.usd_per_hour},
                  {"usd", cost.usd_per_hour * m.duration.in(kHour)},
@@ -474,8 +475,8 @@ ResultVerdict verdict_of(const ServingMetrics& m, const Scenario& s, const Json&
   add_gpu_lines(json, lines);
   if (const std::string front_end = front_end_line(m, s); !front_end.empty()) lines.add("front end", front_end);
   const FleetCost cost = fleet_cost(m, *s.deployment, s.serving.replicas, s.serving.disaggregation);
-  const auto& apart = s.serving.disaggregation;
-  lines.add("price", bill_line(*s.deployment, apart ? apart->prefill.get() : nullptr, cost.bill));
+  const auto& disaggregation = s.serving.disaggregation;
+  lines.add("price", bill_line(*s.deployment, disaggregation ? disaggregation->prefill.get() : nullptr, cost.bill));
   if (const std::string paid = paid_line(cost.bill, cost.gpus); !paid.empty()) lines.add("bill", paid);
   lines.add("steps", std::to_string(m.iterations));
   lines.add("provenance", provenance_line(*s.deployment));

@@ -53,7 +53,7 @@ double discrepancy_of_prompt(const Efficiency& e, const PrefillRow& row, const G
   return discrepancy(e, kernel, prefill_products(row.heads, kernel, gpu));
 }
 
-std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const PrefillRow& row : read_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
@@ -62,7 +62,7 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
   return times;
 }
 
-std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_decode(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const DecodeRow& row : read_decode_rows(table)) {
     const Machine machine = gpu.machine(row.header);

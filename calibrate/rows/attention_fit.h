@@ -21,28 +21,20 @@ namespace roofcast::calibrate {
 /// Rows of whole prompts: batch and seq_len, beside the columns of `heads_of`.
 template <class Row, class Columns, class HeadsOf>
 std::vector<Row> read_prompts(const CsvTable& table, const Columns& columns, HeadsOf heads_of) {
-  const KernelTable checked(table, columns);
-  std::vector<Row> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, columns, [&](const KernelTable& checked, std::size_t i) {
     const PrefillShape shape{.batch = checked.number(i, "batch", 1), .query_len = checked.number(i, "seq_len", 1)};
-    rows.push_back({checked.header(i), shape, heads_of(checked, i)});
-  }
-  return rows;
+    return Row{checked.header(i), shape, heads_of(checked, i)};
+  });
 }
 
 /// Rows of decode steps: batch and context_len.
 template <class Row, class Columns, class HeadsOf>
 std::vector<Row> read_steps(const CsvTable& table, const Columns& columns, HeadsOf heads_of) {
-  const KernelTable checked(table, columns);
-  std::vector<Row> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, columns, [&](const KernelTable& checked, std::size_t i) {
     const double context = checked.number(i, "context_len", 1);
     const DecodeShape shape{.batch = checked.number(i, "batch", 1), .mean_context = context, .max_context = context};
-    rows.push_back({checked.header(i), shape, heads_of(checked, i)});
-  }
-  return rows;
+    return Row{checked.header(i), shape, heads_of(checked, i)};
+  });
 }
 
 /// Rows of one kernel in one format, and rows of kernels that borrow its constants.

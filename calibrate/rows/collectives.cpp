@@ -46,7 +46,7 @@ Collective parse_collective(const KernelTable& table, std::size_t i) {
 /// One message size, for all numbers of ranks. A fold leaves it out together.
 std::uint64_t size_of(const CollectiveRow& row) { return static_cast<std::uint64_t>(row.bytes.base()); }
 
-std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const CollectiveRow& row : read_all_reduce_rows(table)) {
     const Machine machine = gpu.machine(row.header);
@@ -56,7 +56,7 @@ std::vector<Prediction> predict_all_reduce(const CsvTable& table, const BenchedG
   return times;
 }
 
-std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_nccl(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const CollectiveRow& row : read_nccl_rows(table)) {
     const Machine machine = gpu.machine(row.header);
@@ -128,26 +128,20 @@ std::vector<FittedConstants> fit_nccl(const CsvTable& table, const GpuSpec& gpu,
 }  // namespace
 
 std::vector<CollectiveRow> read_all_reduce_rows(const CsvTable& table) {
-  const KernelTable checked(table, kAllReduceColumns);
-  std::vector<CollectiveRow> rows;
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kAllReduceColumns, [](const KernelTable& checked, std::size_t i) {
     CollectiveRow row = read_message(checked, i);
     row.group.captured = checked.text_if_any(i, "mode").find("eager") == std::string_view::npos;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 std::vector<CollectiveRow> read_nccl_rows(const CsvTable& table) {
-  const KernelTable checked(table, kNcclColumns);
-  std::vector<CollectiveRow> rows;
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kNcclColumns, [](const KernelTable& checked, std::size_t i) {
     CollectiveRow row = read_message(checked, i);
     row.kind = parse_collective(checked, i);
     if (row.kind == Collective::kAllGather) row.bytes = row.bytes / static_cast<double>(row.group.gpus);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 KernelOperator all_reduce_operator() {

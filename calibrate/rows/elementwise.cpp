@@ -17,7 +17,7 @@ Seconds price(const ElementwiseRow& row, const Machine& machine) {
   return (row.host_copy ? host_copy(row.bytes, machine) : elementwise(row.bytes, Flops{}, 1.0, machine)).time;
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const ElementwiseRow& row : read_elementwise_rows(table)) {
     const Machine machine = gpu.machine(row.header);
@@ -58,15 +58,11 @@ std::vector<FittedConstants> fit_block(const CsvTable& table, const GpuSpec& gpu
 }  // namespace
 
 std::vector<ElementwiseRow> read_elementwise_rows(const CsvTable& table) {
-  const KernelTable checked(table, kColumns);
-  std::vector<ElementwiseRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kColumns, [](const KernelTable& checked, std::size_t i) {
     const std::string_view operation = checked.text(i, "operation");
-    rows.push_back({checked.header(i), Bytes{checked.number(i, "bytes", 1)},
-                    operation == "host_to_device" || operation == "device_to_host"});
-  }
-  return rows;
+    return ElementwiseRow{checked.header(i), Bytes{checked.number(i, "bytes", 1)},
+                          operation == "host_to_device" || operation == "device_to_host"};
+  });
 }
 
 KernelOperator elementwise_operator() {

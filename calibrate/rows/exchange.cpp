@@ -31,7 +31,7 @@ double microseconds(const KernelTable& table, std::size_t row, ExchangeKernel ke
   return table.number(row, way + "_transmit_us", 0.0) + table.number(row, way + "_notify_us", 0.0);
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu, ExchangeKernel kernel) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu, ExchangeKernel kernel) {
   std::vector<Prediction> times(table.rows());
   for (const ExchangeRow& row : read_exchange_rows(table, kernel, gpu.spec)) {
     const Machine machine = gpu.machine(row.header);
@@ -64,13 +64,13 @@ std::vector<FittedConstants> fit_exchange(const CsvTable& table, const GpuSpec& 
     networked = networked || row.shape.ranks > gpu.node.fabric_domain;
     rows.push_back(std::move(row));
   }
-  const ExchangeKernelModel& kernel = exchange_kernel(kind);
+  const KernelOf<ExchangeParameters>& kernel = exchange_kernel(kind);
   FitOptions mine = options;
   mine.what = fmt::format("{} of {}", kernel.name(), gpu.name);
   if (rows.empty() || !enough_rows(rows.size(), mine)) return {};
   if (!networked) mine.fixed.insert(mine.fixed.end(), {"hop_us", "network_fraction", "network_sm_share"});
   const auto time = [&](const ExchangeRow& row, const ConstantsBlock& constants) {
-    return exchange_time(row.shape, ExchangeKernelModel::in(constants)->value, gpu);
+    return exchange_time(row.shape, KernelOf<ExchangeParameters>::in(constants)->value, gpu);
   };
   return {fit_kernel(kernel, Dtype::kBf16, kernel.assumed(gpu, Dtype::kBf16), std::span<const ExchangeRow>(rows), time,
                      mine, shape_of)};
@@ -117,7 +117,7 @@ KernelOperator low_latency_exchange_operator() {
           .columns = kLowLatencyColumns,
           .groups = kGroups,
           .predict = [](const CsvTable& table,
-                        const BenchedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kLowLatency); },
+                        const BenchmarkedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kLowLatency); },
           .fit =
               [](const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules, const FitOptions& options) {
                 return fit_exchange(table, gpu, rules, options, ExchangeKernel::kLowLatency);
@@ -132,7 +132,7 @@ KernelOperator normal_exchange_operator() {
           .columns = kNormalColumns,
           .groups = kGroups,
           .predict = [](const CsvTable& table,
-                        const BenchedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kNormal); },
+                        const BenchmarkedGpu& gpu) { return predict(table, gpu, ExchangeKernel::kNormal); },
           .fit =
               [](const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules, const FitOptions& options) {
                 return fit_exchange(table, gpu, rules, options, ExchangeKernel::kNormal);

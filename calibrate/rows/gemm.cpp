@@ -72,7 +72,7 @@ void require_unit(const CsvTable& table, const GemmRow& row, const GpuSpec& gpu)
                fmt::format("{} has no unit that computes '{}'", gpu.name, checked.text(row.header.row, "dtype")));
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const GemmRow& row : read_gemm_rows(table)) {
     require_unit(table, row, gpu.spec);
@@ -198,10 +198,7 @@ std::vector<FittedConstants> fit_blocks(const CsvTable& table, const GpuSpec& gp
 }  // namespace
 
 std::vector<GemmRow> read_gemm_rows(const CsvTable& table) {
-  const KernelTable checked(table, kColumns);
-  std::vector<GemmRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kColumns, [](const KernelTable& checked, std::size_t i) {
     GemmRow row;
     row.header = checked.header(i);
     const Formats formats = formats_of(checked, i);
@@ -213,9 +210,8 @@ std::vector<GemmRow> read_gemm_rows(const CsvTable& table) {
     row.block = gemm_block(formats.weights, formats.activations);
     row.host_library = host_library_of(row.header.kernel);
     row.shape.asked = asked_of(row);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 KernelOperator gemm_operator() {

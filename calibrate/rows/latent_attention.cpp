@@ -33,7 +33,7 @@ std::uint64_t layer(const Row& row) {
   return static_cast<std::uint64_t>(row.heads.heads * 100003 + row.shape.batch);
 }
 
-std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const LatentPrefillRow& row : read_latent_prefill_rows(table)) {
     const Machine machine = gpu.machine(row.header);
@@ -47,7 +47,7 @@ std::vector<Prediction> predict_prefill(const CsvTable& table, const BenchedGpu&
   }
   return times;
 }
-std::vector<Prediction> predict_decode(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_decode(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const LatentDecodeRow& row : read_latent_decode_rows(table)) {
     const Machine machine = gpu.machine(row.header);

@@ -92,7 +92,7 @@ void require_unit(const CsvTable& table, const MoeRow& row, const GpuSpec& gpu) 
                fmt::format("{} has no unit that computes '{}'", gpu.name, checked.text(row.header.row, "dtype")));
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const MoeRow& row : read_moe_rows(table)) {
     require_unit(table, row, gpu.spec);
@@ -296,10 +296,7 @@ Routing power_law_named(const KernelTable& table, std::size_t row, std::string_v
 }
 
 std::vector<MoeRow> read_moe_rows(const CsvTable& table) {
-  const KernelTable checked(table, kColumns);
-  std::vector<MoeRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kColumns, [](const KernelTable& checked, std::size_t i) {
     MoeRow row;
     row.header = checked.header(i);
     const Formats formats = formats_of(checked, i);
@@ -318,9 +315,8 @@ std::vector<MoeRow> read_moe_rows(const CsvTable& table) {
     row.shape.asked = asked_of(row);
     row.shape.routing.rest_to_first = is_older_draw(row.header.engine);
     row.shape.routing.grouped = is_group_limited(row);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 KernelOperator moe_operator() {

@@ -65,7 +65,7 @@ Seconds ideal_of(const StateRow& row, const Machine& machine) {
 /// Decode runs in a kernel of its own, with few rows compared with prefill, so it has a separate discrepancy.
 bool scored_apart(const StateRow& row) { return !row.convolution && !row.prompt; }
 
-std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const std::vector<StateRow>& rows, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const StateRow& row : rows) {
     const Machine machine = gpu.machine(row.header);
@@ -111,10 +111,10 @@ std::vector<FittedConstants> fit_rows(const std::vector<StateRow>& all, const Gp
   return out;
 }
 
-std::vector<Prediction> predict_gated_delta(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_gated_delta(const CsvTable& table, const BenchmarkedGpu& gpu) {
   return predict(read_gated_delta_rows(table), gpu);
 }
-std::vector<Prediction> predict_mamba2(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict_mamba2(const CsvTable& table, const BenchmarkedGpu& gpu) {
   return predict(read_mamba2_rows(table), gpu);
 }
 std::vector<FittedConstants> fit_gated_delta(const CsvTable& table, const GpuSpec& gpu, const KernelRules& rules,
@@ -138,9 +138,7 @@ Seconds recurrence_row_time(const StateRow& row, const StateParameters& p, const
 }
 
 std::vector<StateRow> read_gated_delta_rows(const CsvTable& table) {
-  const KernelTable checked(table, kDeltaColumns);
-  std::vector<StateRow> rows;
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kDeltaColumns, [](const KernelTable& checked, std::size_t i) {
     StateRow row = read_call(checked, i);
     row.mixer = {.kind = StateMixer::Kind::kGatedDelta,
                  .heads = checked.number(i, "num_v_heads", 1),
@@ -152,15 +150,12 @@ std::vector<StateRow> read_gated_delta_rows(const CsvTable& table) {
     const double keys = row.mixer.key_heads * row.mixer.key_dim;
     const bool keys_only = row.header.maker == Maker::kTrtllm;
     row.mixer.conv_channels = keys_only ? keys : 2.0 * keys + row.mixer.heads * row.mixer.value_dim;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 std::vector<StateRow> read_mamba2_rows(const CsvTable& table) {
-  const KernelTable checked(table, kMambaColumns);
-  std::vector<StateRow> rows;
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kMambaColumns, [](const KernelTable& checked, std::size_t i) {
     StateRow row = read_call(checked, i);
     row.mixer = {.kind = StateMixer::Kind::kMamba2,
                  .heads = checked.number(i, "heads", 1),
@@ -168,9 +163,8 @@ std::vector<StateRow> read_mamba2_rows(const CsvTable& table) {
                  .key_dim = checked.number(i, "d_state", 1),
                  .value_dim = checked.number(i, "head_dim", 1)};
     row.mixer.conv_channels = row.mixer.heads * row.mixer.value_dim + 2.0 * row.mixer.key_heads * row.mixer.key_dim;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 KernelOperator gated_delta_operator() {

@@ -47,7 +47,7 @@ bool is_laid_out(const MoeRow& row) {
   return std::fmod(s.tokens * s.top_k / s.experts, 128.0) == 0.0;
 }
 
-std::vector<Prediction> predict(const CsvTable& table, const BenchedGpu& gpu) {
+std::vector<Prediction> predict(const CsvTable& table, const BenchmarkedGpu& gpu) {
   std::vector<Prediction> times;
   for (const MoeRow& row : read_wide_expert_rows(table)) {
     if (!is_laid_out(row)) {
@@ -127,10 +127,7 @@ std::vector<FittedConstants> fit_layouts(const CsvTable& table, const GpuSpec& g
 }  // namespace
 
 std::vector<MoeRow> read_wide_expert_rows(const CsvTable& table) {
-  const KernelTable checked(table, kColumns);
-  std::vector<MoeRow> rows;
-  rows.reserve(checked.rows());
-  for (std::size_t i = 0; i < checked.rows(); ++i) {
+  return read_rows(table, kColumns, [](const KernelTable& checked, std::size_t i) {
     MoeRow row;
     row.header = checked.header(i);
     const Dtype dtype = checked.dtype(i, "moe_dtype");
@@ -151,9 +148,8 @@ std::vector<MoeRow> read_wide_expert_rows(const CsvTable& table) {
     // The benchmark of prompts gives every rank all tokens of the group.
     row.shape.received = row.shape.layout == ExpertLayout::kContiguous ? row.shape.tokens
                                                                        : checked.number(i, "rank0_num_tokens", 1, 0.0);
-    rows.push_back(std::move(row));
-  }
-  return rows;
+    return row;
+  });
 }
 
 KernelOperator wide_experts_operator() {

@@ -5,11 +5,10 @@
 
 #include "hw/cost.h"
 #include "hw/dtype.h"
-#include "hw/kernel.h"
+#include "hw/kernel_fwd.h"
 
 namespace roofcast {
 
-class KernelRules;
 namespace attention {
 class PrefillKernel;
 class DecodeKernel;

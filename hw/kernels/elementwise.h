@@ -5,7 +5,7 @@
 #include <span>
 
 #include "hw/cost.h"
-#include "hw/kernel_of.h"
+#include "hw/kernel_fwd.h"
 
 namespace roofcast {
 

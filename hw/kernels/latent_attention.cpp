@@ -58,8 +58,8 @@ attention::PrefillTiling latent_tiling(const PrefillShape& s, const LatentHeads&
 
 CallTraits traits_of(const LatentHeads& heads, const GpuSpec& gpu) {
   CallTraits traits(gpu);
-  traits[Trait::kProductsBits] = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
-  traits[Trait::kCacheBits] = element_bits(heads.kv);
+  traits.products_bits = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
+  traits.cache_bits = element_bits(heads.kv);
   return traits;
 }
 

@@ -6,7 +6,6 @@
 
 #include "hw/cost.h"
 #include "hw/dtype.h"
-#include "hw/kernel.h"
 #include "hw/kernels/attention.h"
 
 namespace roofcast {

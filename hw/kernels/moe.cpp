@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "base/root_sum.h"
 #include "hw/efficiency.h"
@@ -341,19 +342,20 @@ Cost ideal_experts(const LocalExperts& part, FlopsPerSecond peak, BytesPerSecond
 
 CallTraits traits_of(const MoeShape& shape, const GpuSpec& gpu) {
   CallTraits traits(gpu);
-  traits[Trait::kWeights] = static_cast<double>(shape.weights);
-  traits[Trait::kActivationBits] = element_bits(shape.activations);
-  traits[Trait::kGated] = shape.gated;
-  traits[Trait::kExpertRanks] = shape.ep;
-  traits[Trait::kAsked] = static_cast<double>(shape.asked);
-  traits[Trait::kLayout] = static_cast<double>(shape.layout);
+  traits.weights = shape.weights;
+  traits.activation_bits = element_bits(shape.activations);
+  traits.gated = shape.gated;
+  traits.expert_ranks = shape.ep;
+  traits.asked = shape.asked;
+  traits.layout = shape.layout;
   return traits;
 }
 
 /// Whether a rule applied because the engine is configured to use this kernel.
 bool is_asked(const KernelRule& rule) {
-  return std::any_of(rule.when.begin(), rule.when.end(),
-                     [](const CallCondition& c) { return c.trait == Trait::kAsked; });
+  return std::any_of(rule.when.begin(), rule.when.end(), [](const CallCondition& condition) {
+    return std::holds_alternative<OneOf<RequestedExperts>>(condition);
+  });
 }
 
 /// The first measured kernel that the rules allow. `lent` is set if the rules name another one before it or, if one was
@@ -405,9 +407,9 @@ Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
   return {choice.constants->record, choice.lent ? lent : 0.0};
 }
 
-std::span<const std::string_view> expert_layout_names() {
+ExpertLayout parse_expert_layout(std::string_view name, const Mark& mark) {
   static constexpr std::array<std::string_view, 4> kNames{"whole", "received", "masked", "contiguous"};
-  return kNames;
+  return static_cast<ExpertLayout>(choice_of("layout of tokens", name, kNames, mark));
 }
 
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {

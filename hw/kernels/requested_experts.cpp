@@ -1,11 +1,8 @@
 #include "hw/kernels/requested_experts.h"
 
-#include <algorithm>
 #include <array>
-#include <string>
-#include <vector>
 
-#include "base/text.h"
+#include "base/choice.h"
 
 namespace roofcast {
 
@@ -16,11 +13,7 @@ std::span<const std::string_view> requested_experts_names() {
 }
 
 RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark) {
-  const std::span<const std::string_view> names = requested_experts_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<RequestedExperts>(found - names.begin());
-  throw ConfigError(mark,
-                    unknown_name("kernel of experts", name, std::vector<std::string>(names.begin(), names.end())));
+  return static_cast<RequestedExperts>(choice_of("kernel of experts", name, requested_experts_names(), mark));
 }
 
 }  // namespace roofcast

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/choice.h"
 #include "base/error.h"
 #include "hw/efficiency.h"
 #include "hw/gpu_spec.h"
@@ -100,7 +101,7 @@ Cost convolution_cost(double batch, double tokens, const StateMixer& m, Seconds 
 
 CallTraits traits_of(const StateMixer& mixer, const GpuSpec& gpu) {
   CallTraits traits(gpu);
-  traits[Trait::kMixer] = static_cast<double>(mixer.kind);
+  traits.mixer = mixer.kind;
   return traits;
 }
 
@@ -129,11 +130,11 @@ void check(double batch, const StateMixer& m) {
 
 }  // namespace
 
-std::span<const std::string_view> state_mixer_names() {
+StateMixer::Kind parse_state_mixer(std::string_view name, const Mark& mark) {
   static constexpr std::array<std::string_view, 10> kNames{
       "mamba1", "mamba2", "gated_delta", "lightning", "convolution", "rg_lru", "rwkv4", "rwkv6", "rwkv7", "s4"};
   static_assert(kNames.size() == static_cast<std::size_t>(StateMixer::Kind::kS4) + 1);
-  return kNames;
+  return static_cast<StateMixer::Kind>(choice_of("mixer", name, kNames, mark));
 }
 
 const ConvolutionKernel& convolution_kernel(const StateMixer& mixer, const GpuSpec& gpu, const KernelRules& rules) {

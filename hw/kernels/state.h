@@ -2,9 +2,9 @@
 // Layers with a constant state per sequence: S4, Mamba-1, Mamba-2, gated delta net, lightning attention, short
 // convolutions, RG-LRU, RWKV.
 
-#include <span>
 #include <string_view>
 
+#include "base/error.h"
 #include "hw/cost.h"
 #include "hw/dtype.h"
 
@@ -34,8 +34,8 @@ struct StateMixer {
   bool has_delta_rule() const { return kind == Kind::kGatedDelta || kind == Kind::kRwkv7; }
 };
 
-/// mamba1, mamba2, gated_delta, lightning, convolution, rg_lru, rwkv4, rwkv6, rwkv7, s4.
-std::span<const std::string_view> state_mixer_names();
+/// mamba1, mamba2, gated_delta, lightning, convolution, rg_lru, rwkv4, rwkv6, rwkv7, s4. Throws ConfigError at `mark`.
+StateMixer::Kind parse_state_mixer(std::string_view name, const Mark& mark);
 
 /// Convolution and scan, without the projections, which are GEMMs.
 Cost state_prefill(double batch, double query_len, const StateMixer& mixer, const Machine& machine);

@@ -14,20 +14,20 @@ class EncoderPart {
  public:
   explicit EncoderPart(ConfigReader in) : in_(std::move(in)) {}
   /// The first of `names` that is present; of a list (such as height and width) its first item.
-  double number(Names names, double otherwise) {
+  double number(Names names, double default_value) {
     for (std::string_view name : names) {
       if (!in_.has(name)) continue;
       if (length_of(name) > 0) return in_.numbers(name, kAtLeastZero).front();
       return in_.number(name, kAtLeastZero);
     }
-    return otherwise;
+    return default_value;
   }
   /// Key `key` of the map `part`.
-  double number_of(std::string_view part, std::string_view key, double otherwise) {
+  double number_of(std::string_view part, std::string_view key, double default_value) {
     const ConfigTree map = in_.tree(part);
-    if (!map || map->kind != ConfigNode::Kind::kMap) return otherwise;
+    if (!map || map->kind != ConfigNode::Kind::kMap) return default_value;
     ConfigReader nested(map);
-    const double value = nested.has(key) ? nested.number(key, kAtLeastOne) : otherwise;
+    const double value = nested.has(key) ? nested.number(key, kAtLeastOne) : default_value;
     nested.ignore_rest();
     return value;
   }

@@ -188,18 +188,18 @@ std::string_view HfConfig::key_of(Names names) const {
 
 bool HfConfig::has(Names names) const { return text_.has(key_of(names)); }
 /// A list of equal values per layer stands for that value.
-double HfConfig::factor(Names names, double otherwise) {
+double HfConfig::factor(Names names, double default_value) {
   const std::string_view key = key_of(names);
-  if (!is_list(names)) return text_.number(key, otherwise, kCount);
+  if (!is_list(names)) return text_.number(key, default_value, kCount);
   const std::vector<double> values = text_.numbers(key, kCount);
-  if (values.empty()) return otherwise;
+  if (values.empty()) return default_value;
   for (double value : values) {
     if (value != values.front()) fail(key, "a number for each layer, and not all are equal: this is not supported");
   }
   return values.front();
 }
-double HfConfig::number(Names names, double otherwise) {
-  const double value = factor(names, otherwise);
+double HfConfig::number(Names names, double default_value) {
+  const double value = factor(names, default_value);
   if (value != std::floor(value) && has(names))
     fail(key_of(names), fmt::format("must be a whole number, got {}", value));
   return value;
@@ -209,11 +209,13 @@ double HfConfig::number(Names names) {
   return number(names, 0.0);
 }
 int HfConfig::integer(Names names) { return static_cast<int>(text_.integer(key_of(names), kCount)); }
-int HfConfig::integer(Names names, int otherwise) {
-  return static_cast<int>(text_.integer(key_of(names), otherwise, kCount));
+int HfConfig::integer(Names names, int default_value) {
+  return static_cast<int>(text_.integer(key_of(names), default_value, kCount));
 }
-bool HfConfig::flag(Names names, bool otherwise) { return text_.boolean(key_of(names), otherwise); }
-std::string HfConfig::text(Names names, std::string_view otherwise) { return text_.text(key_of(names), otherwise); }
+bool HfConfig::flag(Names names, bool default_value) { return text_.boolean(key_of(names), default_value); }
+std::string HfConfig::text(Names names, std::string_view default_value) {
+  return text_.text(key_of(names), default_value);
+}
 ConfigTree HfConfig::tree(Names names) { return text_.tree(key_of(names)); }
 
 bool HfConfig::is_list(Names names) const {

@@ -23,12 +23,12 @@ class HfConfig {
 
   bool has(Names names) const;
   double number(Names names);  ///< required; an integer >= 0
-  double number(Names names, double otherwise);
-  double factor(Names names, double otherwise);  ///< any number >= 0
+  double number(Names names, double default_value);
+  double factor(Names names, double default_value);  ///< any number >= 0
   int integer(Names names);
-  int integer(Names names, int otherwise);
-  bool flag(Names names, bool otherwise);
-  std::string text(Names names, std::string_view otherwise);
+  int integer(Names names, int default_value);
+  bool flag(Names names, bool default_value);
+  std::string text(Names names, std::string_view default_value);
   std::vector<double> numbers(Names names);     ///< empty if absent or not a list
   std::vector<std::string> texts(Names names);  ///< the same
   ConfigTree tree(Names names);                 ///< null when absent

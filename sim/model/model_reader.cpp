@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -65,15 +63,9 @@ void refuse_other_models(HfConfig& in) {
   }
 }
 
-/// The parameters in the name of timm's "mobilenetv5_300m_enc" (Gemma 3n); 0 if there are none.
-double parameters_in_name(const std::string& architecture) {
-  for (std::size_t end = architecture.find('m', 1); end != std::string::npos; end = architecture.find('m', end + 1)) {
-    std::size_t from = end;
-    while (from > 0 && std::isdigit(static_cast<unsigned char>(architecture[from - 1])) != 0) --from;
-    const bool apart =
-        from > 0 && architecture[from - 1] == '_' && (end + 1 == architecture.size() || architecture[end + 1] == '_');
-    if (apart && from < end) return 1e6 * std::atof(architecture.substr(from, end - from).c_str());
-  }
+/// Parameters of a timm encoder, whose config has a name in place of sizes; 0 if it is not known.
+double timm_parameters(const std::string& architecture) {
+  if (architecture == "mobilenetv5_300m_enc") return 300e6;  // Google, "Introducing Gemma 3n", 2025: MobileNet-V5-300M
   return 0;
 }
 
@@ -92,12 +84,10 @@ double tower_parameters(HfConfig& in, std::string_view config) {
   const double hidden = first_of({"embed_dim", "hidden_size", "vt_hidden_size", "d_model", "width"});
   const double ratio = vision->has("mlp_ratio") ? vision->number("mlp_ratio", kAtLeastZero) : 4.0;
   const double inter = first_of({"intermediate_size", "vt_intermediate_size", "encoder_ffn_dim"});
-  if (const double named = parameters_in_name(vision->text("architecture", "")); named > 0 && depth <= 0) {
-    vision->ignore_rest();
-    return named;
-  }
+  const double named = timm_parameters(vision->text("architecture", ""));
   const bool gated = vision->text("hidden_act", "") == "silu" || vision->text("model_type", "") == "pixtral";
   vision->ignore_rest();
+  if (depth <= 0) return named;
   return depth * hidden * (4.0 * hidden + (gated ? 3.0 : 2.0) * (inter > 0 ? inter : ratio * hidden));
 }
 

@@ -153,9 +153,9 @@ void OperatorList::product(const std::string& name, double count, double rows, d
   const Dtype weights = dtype_of(role, p);
   const Dtype activations = activations_for(role, p);
   const bool quantized = element_bits(weights) < 16.0;
-  // Known scales let the kernel before quantize, but an attention that a compiler calls as it is.
-  const bool on_the_way = p.static_activations && !(context_.compiled_quantization && name == "o_proj");
-  if (quantize_input && quantized && element_bits(activations) < 16.0 && !on_the_way) {
+  // With static scales the kernel before it quantizes, except an attention kernel that the compiler cannot change.
+  const bool already = p.static_activations && !(context_.compiled_quantization && name == "o_proj");
+  if (quantize_input && quantized && element_bits(activations) < 16.0 && !already) {
     const double bytes = rows * k * (2.0 + element_bits(activations) / 8.0);
     const double chain = weights == Dtype::kFp8Block ? quantization_chain(rows, k, context_.rows_quantized_at_once) : 0;
     add("quantize", count, ElementwiseWork{.bytes = Bytes(bytes), .chain = chain});

@@ -14,8 +14,8 @@ namespace {
 
 using Rule = EncoderSpec::Rule;
 
-double outer_number(ConfigReader& outer, std::string_view key, double otherwise) {
-  return outer.has(key) ? outer.number(key, kAtLeastOne) : otherwise;
+double outer_number(ConfigReader& outer, std::string_view key, double default_value) {
+  return outer.has(key) ? outer.number(key, kAtLeastOne) : default_value;
 }
 
 /// Patches of a side of image_size.
@@ -23,9 +23,9 @@ double patches_of_side(const EncoderSpec& e) { return e.patch > 0 ? std::floor(e
 
 /// A number of preprocessor_config.json, if it is next to config.json: the first of `paths` that is present, a key
 /// or a map's name, a dot and its key.
-double preprocessed(ConfigReader& outer, Names paths, double otherwise) {
+double preprocessed(ConfigReader& outer, Names paths, double default_value) {
   auto file = outer.optional_child("preprocessor_config");
-  if (!file) return otherwise;
+  if (!file) return default_value;
   std::optional<double> found;
   for (const std::string_view path : paths) {
     const std::size_t dot = path.find('.');
@@ -41,7 +41,7 @@ double preprocessed(ConfigReader& outer, Names paths, double otherwise) {
     holder->ignore_rest();
   }
   file->ignore_rest();
-  return found.value_or(otherwise);
+  return found.value_or(default_value);
 }
 
 /// What a token of the language model is made of: cells of merge x merge patches side by side, through two products as

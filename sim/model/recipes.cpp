@@ -154,15 +154,15 @@ void set_named(Precision& p, std::string_view word, const Mark& mark, const Mode
 }
 
 /// Reads the format of a part of the model's weights.
-Dtype read_weights(ConfigReader& in, std::string_view key, Dtype otherwise, const ModelSpec& model) {
-  if (!in.has(key)) return otherwise;
+Dtype read_weights(ConfigReader& in, std::string_view key, Dtype default_value, const ModelSpec& model) {
+  if (!in.has(key)) return default_value;
   const std::string word = lower(in.text(key));
   if (word == kTensorFp8) return Dtype::kFp8;
   return stored_format(model, parse_dtype(word, in.mark_of(key)));
 }
 
-Dtype read_dtype(ConfigReader& in, std::string_view key, Dtype otherwise) {
-  if (!in.has(key)) return otherwise;
+Dtype read_dtype(ConfigReader& in, std::string_view key, Dtype default_value) {
+  if (!in.has(key)) return default_value;
   const Mark mark = in.mark_of(key);
   return parse_dtype(in.text(key), mark);
 }

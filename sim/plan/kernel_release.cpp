@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/config_release.h"
+#include "hw/parameters.h"
 #include "sim/step/deployment.h"
 #include "sim/step/operator_error.h"
 

@@ -33,8 +33,8 @@
 namespace roofcast {
 namespace {
 
-int count_of(ConfigReader& in, std::string_view key, int otherwise) {
-  return static_cast<int>(in.integer(key, otherwise, {1, 65536}));
+int count_of(ConfigReader& in, std::string_view key, int default_value) {
+  return static_cast<int>(in.integer(key, default_value, {1, 65536}));
 }
 
 Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, ShardingMarks& marks) {
@@ -57,8 +57,8 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
 }
 
 /// What `routing.counts` names, or `skew`.
-double parse_skew(ConfigReader& in, const ModelSpec& model, double otherwise) {
-  if (!in.has("counts")) return in.number("skew", otherwise, {0.0, kMostSkew});
+double parse_skew(ConfigReader& in, const ModelSpec& model, double default_value) {
+  if (!in.has("counts")) return in.number("skew", default_value, {0.0, kMostSkew});
   if (in.has("skew")) in.fail("skew", "comes from the 'counts': give one of them");
   const std::string file = beside(in.text("counts"), in.mark_of("counts"));
   if (std::error_code unknown; !std::filesystem::exists(file, unknown))
@@ -84,8 +84,8 @@ Routing parse_routing(std::optional<ConfigReader> in, const ModelSpec& model, Sh
 
 /// A name from one of the tables of sim/serve.
 template <class Table>
-std::string checked_name(ConfigReader& in, std::string_view key, const std::string& otherwise, const Table& table) {
-  const std::string name = in.text(key, otherwise);
+std::string checked_name(ConfigReader& in, std::string_view key, const std::string& default_value, const Table& table) {
+  const std::string name = in.text(key, default_value);
   std::vector<std::string> valid;
   for (const auto& entry : table) valid.emplace_back(entry.name);
   if (std::find(valid.begin(), valid.end(), name) == valid.end()) in.fail(key, unknown_name(key, name, valid));

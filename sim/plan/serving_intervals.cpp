@@ -74,9 +74,9 @@ MetricsList metrics_at(const Scenario& scenario, Pricers& pricers, double slower
   return metrics_of(simulate(scenario.deployment, *scenario.workload, options), scenario);
 }
 
-double number_of(const MetricsList& list, const std::string& metric, double otherwise) {
+double number_of(const MetricsList& list, const std::string& metric, double default_value) {
   const auto at = std::find_if(list.begin(), list.end(), [&](const auto& m) { return m.first == metric; });
-  return at != list.end() ? std::get<double>(at->second) : otherwise;
+  return at != list.end() ? std::get<double>(at->second) : default_value;
 }
 
 bool has_interval(const std::string& metric) { return metric.ends_with("_ms") || metric.ends_with("_throughput"); }

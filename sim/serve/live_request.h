@@ -53,7 +53,7 @@ struct LiveRequest {
   bool encoded : 1 = false;          ///< its images and audio have been encoded in this prefill
   bool forks : 1 = false;            ///< other sequences start when its prompt is prefilled
   bool arrived : 1 = false;          ///< while waiting: it has reached the replica's queue
-  bool waits_for_cache : 1 = false;  ///< counted in RequestQueue::some_come_back()
+  bool waits_for_cache : 1 = false;  ///< counted in RequestQueue::some_only_need_cache()
   std::int32_t family = -1;          ///< number of the group of sequences that answer one prompt; -1: none
 };
 
@@ -61,7 +61,7 @@ struct LiveRequest {
 inline bool landing(const LiveRequest& r) { return r.phase == Phase::kPrefill && r.base == r.target; }
 
 /// Whether `r` waits only for memory to bring its cache back: nothing is left to prefill.
-inline bool comes_back(const LiveRequest& r) { return (r.swapped || r.remote) && r.base == r.target; }
+inline bool only_needs_cache(const LiveRequest& r) { return (r.swapped || r.remote) && r.base == r.target; }
 
 /// The cache is lost before the decode replica received it. The client receives a first token together with the cache.
 inline void lose_remote_cache(LiveRequest& r) {

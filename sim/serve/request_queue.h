@@ -88,8 +88,8 @@ class RequestQueue {
   }
 
   std::size_t size() const { return on_their_way_ + waiting_.size(); }
-  /// Whether some waiting request only needs its cache copied back (see comes_back()).
-  bool some_come_back() const { return come_back_ > 0; }
+  /// Whether some waiting request only needs its cache copied back (see only_needs_cache()).
+  bool some_only_need_cache() const { return come_back_ > 0; }
   std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< tokens to prefill of the waiting requests
   /// Prompt tokens of all requests here, running ones included. left() subtracts those of a finished request.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
@@ -109,7 +109,7 @@ class RequestQueue {
     LiveRequest& r = requests_[slot];
     r.arrived = true;
     waiting_tokens_ += r.target;
-    r.waits_for_cache = comes_back(r);
+    r.waits_for_cache = only_needs_cache(r);
     come_back_ += r.waits_for_cache ? 1 : 0;
   }
 

@@ -47,7 +47,7 @@ Session SessionDealer::begin() {
   session.id = new_id();
   if (groups_ > 1) session.group = static_cast<std::uint64_t>(random_.uniform_integer(0, groups_ - 1));
   session.history = turns_ > 1 ? shared_ : 0;
-  const int turns = turn_law_ ? turn_law_->draw(random_) : turns_;
+  const int turns = turn_distribution_ ? turn_distribution_->draw(random_) : turns_;
   session.turns_left = staggered_ ? 1 + opened_++ % turns : turns;
   ++under_way_;
   return session;

@@ -44,7 +44,7 @@ class SessionDealer {
       : turns_(workload.turns),
         branches_(workload.branches),
         branch_after_(workload.branch_after),
-        turn_law_(workload.turn_law),
+        turn_distribution_(workload.turn_distribution),
         groups_(workload.prefix_groups),
         shared_(workload.shared_prefix_tokens),
         open_(open_sessions),
@@ -62,7 +62,7 @@ class SessionDealer {
   int new_id();
 
   int turns_, branches_, branch_after_;
-  std::optional<LengthSpec> turn_law_;
+  std::optional<LengthSpec> turn_distribution_;
   int groups_, shared_;
   std::int64_t open_;
   bool staggered_;

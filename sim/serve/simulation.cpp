@@ -1,5 +1,4 @@
 #include "sim/serve/simulation.h"
-#include "hw/crossing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +10,9 @@
 
 #include "base/error.h"
 #include "base/watch.h"
+#include "hw/outer_link.h"
 #include "sim/serve/adapter_source.h"
-#include "sim/serve/replicas_apart.h"
+#include "sim/serve/independent_replicas.h"
 #include "sim/serve/simulation_run.h"
 
 namespace roofcast {
@@ -587,8 +587,8 @@ ServingMetrics simulate(std::shared_ptr<const Deployment> deployment, RequestSou
   std::optional<AdapterSource> named;
   if (deployment->adapters) named.emplace(source, *deployment->adapters, options.seed);
   RequestSource& sent = named ? *named : source;
-  ServingMetrics metrics = replicas_are_apart(*deployment, workload, options)
-                               ? simulate_apart(std::move(deployment), sent, workload, options, observer)
+  ServingMetrics metrics = replicas_are_independent(*deployment, workload, options)
+                               ? simulate_independent_replicas(std::move(deployment), sent, workload, options, observer)
                                : Simulation(std::move(deployment), sent, workload, options, observer).run();
   if (Watch* watch = current_watch()) ++watch->simulations;
   return metrics;

@@ -1,5 +1,5 @@
 #pragma once
-// One simulated run: requests, replicas and events. Only simulation*.cpp and replicas_apart.cpp include this.
+// One simulated run: requests, replicas and events. Only simulation*.cpp and independent_replicas.cpp include this.
 
 #include <deque>
 

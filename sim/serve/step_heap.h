@@ -15,10 +15,10 @@ class StepHeap {
     heap_.push_back({step, slot, epoch});
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>{});
   }
-  /// The next step at which something happens, or `otherwise`.
-  std::int64_t next(const RequestTable& requests, std::int64_t otherwise) {
+  /// The next step at which something happens, or `default_value`.
+  std::int64_t next(const RequestTable& requests, std::int64_t default_value) {
     while (!heap_.empty() && requests[heap_.front().slot].epoch != heap_.front().epoch) pop();
-    return heap_.empty() ? otherwise : heap_.front().step;
+    return heap_.empty() ? default_value : heap_.front().step;
   }
   /// Removes and returns a request whose step has come, or kNoSlot.
   Slot pop_due(const RequestTable& requests, std::int64_t step) {

@@ -36,7 +36,7 @@ bool StepPlan::waiting_could_run() const {
   if (running() >= parts_.max_sequences) return false;
   Slot first = kNoSlot;
   parts_.queue.waiting().any_of([&](Slot slot) {
-    if (comes_back(parts_.requests[slot])) return false;
+    if (only_needs_cache(parts_.requests[slot])) return false;
     first = slot;
     return true;
   });
@@ -157,11 +157,11 @@ void StepPlan::admit_around(std::int64_t budget, bool all) {
 /// Caches are copied back whether or not prompts are held.
 void StepPlan::admit_those_back(std::int64_t budget) {
   using Offer = WaitingQueue::Offer;
-  if (!parts_.queue.some_come_back()) return;
+  if (!parts_.queue.some_only_need_cache()) return;
   parts_.queue.offer_all([&](Slot slot) {
     if (running() >= parts_.max_sequences) return Offer::kStop;
     const LiveRequest& r = parts_.requests[slot];
-    if (!comes_back(r) || !parts_.adapters.can_hold(r.adapter)) return Offer::kSkipped;
+    if (!only_needs_cache(r) || !parts_.adapters.can_hold(r.adapter)) return Offer::kSkipped;
     const Admission how = admission(slot, budget);
     if (!how.possible) return Offer::kStop;
     parts_.queue.admitted(slot);

@@ -118,8 +118,8 @@ void parse_turns(ConfigReader& in, WorkloadSpec& workload) {
     workload.turns = static_cast<int>(in.integer("turns", 1, Range{1.0, kMostTurns}));
     return;
   }
-  workload.turn_law = parse_length(in.child("turns"));
-  workload.turns = workload.turn_law->longest();
+  workload.turn_distribution = parse_length(in.child("turns"));
+  workload.turns = workload.turn_distribution->longest();
   if (workload.turns < 2 || workload.turns > kMostTurns)
     in.fail("turns",
             fmt::format("a distribution of turns must lie between 2 and {}, got {}", kMostTurns, workload.turns));
@@ -280,8 +280,9 @@ double mean_session_requests(const WorkloadSpec& w) {
   if (w.branches <= 1) return turns;
   constexpr int kDraws = 10000;
   Random random(1);
-  double after = w.turn_law ? 0 : kDraws * (turns - w.branch_after);
-  for (int i = 0; w.turn_law && i < kDraws; ++i) after += std::max(0, w.turn_law->draw(random) - w.branch_after);
+  double after = w.turn_distribution ? 0 : kDraws * (turns - w.branch_after);
+  for (int i = 0; w.turn_distribution && i < kDraws; ++i)
+    after += std::max(0, w.turn_distribution->draw(random) - w.branch_after);
   return turns + (w.branches - 1.0) * after / kDraws;
 }
 

@@ -82,7 +82,7 @@ struct WorkloadSpec {
   int shared_prefix_tokens = 0;                  ///< leading tokens that all requests of a prefix group share
   int prefix_groups = 1;                         ///< number of distinct shared prefixes, drawn uniformly
   int turns = 1;                                 ///< requests per session; each sends the whole history again
-  std::optional<LengthSpec> turn_law;            ///< distribution of turns per session; `turns` is then the maximum
+  std::optional<LengthSpec> turn_distribution;   ///< distribution of turns per session; `turns` is then the maximum
   int branches = 1, branch_after = 0;            ///< a session splits into `branches` after `branch_after` turns
   std::shared_ptr<const LengthsByTime> by_time;  ///< replaces the two length distributions if they change over the day
   /// If not empty, the lengths of the counted requests in order. The distributions still give the maximum lengths.
@@ -95,7 +95,7 @@ struct WorkloadSpec {
   ConfigTree objectives;  ///< objectives that belong to the workload, as in a scenario; or null
 };
 /// Mean turns per branch of a session. mean_session_requests: mean requests over all branches (by 10,000 draws).
-inline double mean_turns(const WorkloadSpec& w) { return w.turn_law ? w.turn_law->mean() : w.turns; }
+inline double mean_turns(const WorkloadSpec& w) { return w.turn_distribution ? w.turn_distribution->mean() : w.turns; }
 double mean_session_requests(const WorkloadSpec& w);
 /// Reads the `workload:` block of a scenario. File paths are relative to the YAML that names them. With one turn,
 /// prompt_tokens includes the shared prefix. With several, each turn adds prompt_tokens to that prefix.

@@ -46,8 +46,8 @@ void take_front_end(HostCosts& host, const ConfigTree& value) {
   in.finish();
 }
 
-int small_integer(ConfigReader& in, std::string_view key, int otherwise, double low) {
-  return static_cast<int>(in.integer(key, otherwise, {low, 16777216.0}));
+int small_integer(ConfigReader& in, std::string_view key, int default_value, double low) {
+  return static_cast<int>(in.integer(key, default_value, {low, 16777216.0}));
 }
 
 /// `prefill_tokens: max_batch`: the largest captured size limits the tokens of any step, as in vLLM.

@@ -50,32 +50,28 @@ OverlappedLayers two_batch_decode(const StageSeconds& s) {
   return out;
 }
 
+OverlappedLayers::Slot during_dispatch(const StageSeconds& s, double work, double attention_share) {
+  return slot(work, attention_share, s[Stage::kDispatch], s.dispatch_alone, s.sm_share);
+}
+OverlappedLayers::Slot during_combine(const StageSeconds& s, double work, double attention_share) {
+  return slot(work, attention_share, s[Stage::kCombine], s.combine_alone, s.sm_share);
+}
+
 /// The halves alternate at each exchange.
 OverlappedLayers two_batch_prefill(const StageSeconds& s) {
   const double before = s[Stage::kShared] + s[Stage::kEntry] + s[Stage::kCore], experts = s[Stage::kExperts];
-  const auto dispatch = [&](double work, double share) {
-    return slot(work, share, s[Stage::kDispatch], s.dispatch_alone, s.sm_share);
-  };
-  const auto combine = [&](double work, double share) {
-    return slot(work, share, s[Stage::kCombine], s.combine_alone, s.sm_share);
-  };
   OverlappedLayers out;
-  out.slots = {dispatch(before, 0.5), dispatch(experts, 0.0), combine(experts, 0.0), combine(before, 0.5)};
+  out.slots = {during_dispatch(s, before, 0.5), during_dispatch(s, experts, 0.0), during_combine(s, experts, 0.0),
+               during_combine(s, before, 0.5)};
   return out;
 }
 
 /// The same order, but shared experts run during combine.
 OverlappedLayers dual_batch(const StageSeconds& s) {
   const double before = s[Stage::kEntry] + s[Stage::kCore], shared = s[Stage::kShared], experts = s[Stage::kExperts];
-  const auto dispatch = [&](double work, double share) {
-    return slot(work, share, s[Stage::kDispatch], s.dispatch_alone, s.sm_share);
-  };
-  const auto combine = [&](double work, double share) {
-    return slot(work, share, s[Stage::kCombine], s.combine_alone, s.sm_share);
-  };
   OverlappedLayers out;
-  out.slots = {dispatch(before, 0.5), dispatch(experts, 0.0), combine(shared + experts, 0.0),
-               combine(shared + before, 0.5)};
+  out.slots = {during_dispatch(s, before, 0.5), during_dispatch(s, experts, 0.0),
+               during_combine(s, shared + experts, 0.0), during_combine(s, shared + before, 0.5)};
   return out;
 }
 

@@ -15,7 +15,7 @@ using namespace roofcast;
 
 namespace {
 
-struct Nobody final : PlainYamlTaker {
+struct Nobody final : PlainYamlHandler {
   void scalar(std::string_view, bool, int, int) override {}
   void open(bool, bool, int, int) override {}
   void close() override {}

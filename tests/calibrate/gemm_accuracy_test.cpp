@@ -14,8 +14,8 @@ namespace {
 
 void check_gpu(const std::string& data, const std::string& name, double bf16_limit, double other_limit) {
   const std::string path = data + "/kernels/" + name + "/gemm.csv";
-  const BenchedGpu gpu =
-      load_benched_gpu(parse_config_file(std::string(ROOFCAST_SOURCE_DIR) + "/configs/hardware/" + name + ".yaml"));
+  const BenchmarkedGpu gpu =
+      load_benchmarked_gpu(parse_config_file(std::string(ROOFCAST_SOURCE_DIR) + "/configs/hardware/" + name + ".yaml"));
   const KernelValidation found = validate_kernels(CsvTable::read_file(path), gpu);
   for (const ErrorGroup& group : found.groups) {
     if (group.name == "all") continue;

@@ -26,7 +26,7 @@ ConfigTree h100() { return load_named("hardware", "h100-sxm", Mark{"--gpu", 0, 0
 
 /// What cuBLASLt and NCCL take on a machine that gives `truth` of an H100, with 2 % noise.
 std::vector<MeasuredTable> measured_on(const MachineShares& truth) {
-  const BenchedGpu here = on_machine(load_benched_gpu(h100()), truth);
+  const BenchmarkedGpu here = on_machine(load_benchmarked_gpu(h100()), truth);
   Random random(5);
   const auto noisy = [&](Seconds time) {
     return std::to_string(time.in(kMicrosecond) * (1.0 + 0.02 * random.normal()));
@@ -64,7 +64,7 @@ FitOptions quick() {
 }
 
 FitResult<MachineShares> found_on(const MachineShares& truth) {
-  return fit_machine(measured_on(truth), load_benched_gpu(h100()), quick());
+  return fit_machine(measured_on(truth), load_benchmarked_gpu(h100()), quick());
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ TEST_CASE("machine: kernels of our own and engines' tell nothing of it") {
   std::string text = "engine,dtype,m,n,k,timing,latency_us\n";
   for (int m = 1; m <= 64; m *= 2) text += "roofcast-0.1.0,bf16," + std::to_string(m) + ",4096,4096,cool,99\n";
   tables[0].table = CsvTable::parse(text, "g.csv");
-  CHECK(fit_machine(tables, load_benched_gpu(h100()), quick()).fields.empty());
+  CHECK(fit_machine(tables, load_benchmarked_gpu(h100()), quick()).fields.empty());
 }
 
 TEST_CASE("machine: forecasts of all operators move with a machine that differs by a tenth") {

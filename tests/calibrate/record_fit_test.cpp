@@ -133,7 +133,7 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
   CHECK(blocks_of("cublaslt-13.1.0", "trtllm") == "cublaslt.bf16 cublaslt_fp8.fp8 ");
   CHECK(blocks_of("roofcast-0.1.0", "vllm") == "");
   // and priced as that engine's
-  const BenchedGpu benched{gpu};
+  const BenchmarkedGpu benched{gpu};
   const auto priced = [&](const std::string& engine) {
     const CsvTable one =
         CsvTable::parse("engine,dtype,m,n,k,latency_us,timing\n" + engine + ",fp8,64,4096,4096,20,cool\n", "t.csv");

@@ -13,8 +13,8 @@ using namespace roofcast::calibrate;
 
 namespace {
 
-BenchedGpu round_gpu() {
-  BenchedGpu gpu;
+BenchmarkedGpu round_gpu() {
+  BenchmarkedGpu gpu;
   gpu.spec.name = "round";
   gpu.spec.architecture = Architecture::kHopper;
   gpu.spec.sm_count = 128;

@@ -38,10 +38,10 @@ GpuSpec gpu(const char* name) { return parse_gpu_spec(ConfigReader(load_named("h
 std::string_view shipped(const char* engine, const char* release, const GpuSpec& gpu, Dtype weights,
                          RequestedExperts asked = RequestedExperts::kDefault, int expert_ranks = 1) {
   CallTraits call(gpu);
-  call[Trait::kWeights] = static_cast<double>(weights);
-  call[Trait::kActivationBits] = element_bits(weights);
-  call[Trait::kGated] = 1, call[Trait::kExpertRanks] = expert_ranks;
-  call[Trait::kAsked] = static_cast<double>(asked);
+  call.weights = weights;
+  call.activation_bits = element_bits(weights);
+  call.gated = true, call.expert_ranks = expert_ranks;
+  call.asked = asked;
   return kernel_rules(engine, release)->pick(KernelKind::kExperts, call).name();
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("kernel rules: a set has the name of its file, which is no other key o
 TEST_CASE("kernel rules: convolutions of Mamba have kernels of their own") {
   const auto kernel_of = [](const char* engine, KernelKind kind, StateMixer::Kind mixer) {
     CallTraits call(Architecture::kHopper);
-    call[Trait::kMixer] = static_cast<double>(mixer);
+    call.mixer = mixer;
     return kernel_rules(engine)->pick(kind, call).name();
   };
   using enum StateMixer::Kind;
@@ -173,4 +173,34 @@ TEST_CASE("kernel rules: vLLM ran its experts by Triton before it preferred Flas
   CHECK(shipped("vllm", "0.11.1", b200, Dtype::kFp8Block, RequestedExperts::kTrtllmGen) == "trtllm_gen_block_experts");
   CHECK(shipped("vllm", "0.24.0", b200, Dtype::kFp8Block, RequestedExperts::kTriton) == "triton_block_experts");
   CHECK(shipped("sglang", "0.5.9", b200, Dtype::kFp8Block) == shipped("vllm", "", b200, Dtype::kFp8Block));
+}
+
+TEST_CASE("kernel rules: a condition has the type of what it tests") {
+  const auto refused = [](const std::string& when, const char* why) {
+    CHECK_THROWS_WITH_AS(read("  - {kernel: triton_experts, when: {" + when + "}, source: s}\n"),
+                         doctest::Contains(why), ConfigError);
+  };
+  refused("windw: true", "unknown condition 'windw'; nearest is 'window'");
+  refused("weights: fp9", "unknown number format 'fp9'; nearest is 'fp8'");
+  refused("weights: [bf16, 8]", "unknown number format '8'");
+  refused("layout: recieved", "unknown layout of tokens 'recieved'; nearest is 'received'");
+  refused("matrix_units: {at_least: 2}", "'matrix_units' must be a name or a list of names");
+  refused("gated: 1", "'gated' must be true or false, got '1'");
+  refused("head_dim: true", "'head_dim' must be a number, got 'true'");
+  refused("head_dim: {least: 1}", "'least'");
+
+  const KernelRules rules = read(
+      "  - {kernel: marlin_experts, when: {weights: [int4, fp8], gated: true}, source: s}\n"
+      "  - {kernel: cutlass_experts, when: {expert_ranks: {at_least: 2, except: [8]}}, source: s}\n"
+      "  - {kernel: triton_experts, source: s}\n");
+  CallTraits call(Architecture::kHopper);
+  const auto picked = [&] { return rules.pick(KernelKind::kExperts, call).name(); };
+  call.weights = Dtype::kInt4, call.gated = true, call.expert_ranks = 4;
+  CHECK(picked() == "marlin_experts");
+  call.gated = false;
+  CHECK(picked() == "cutlass_experts");
+  call.expert_ranks = 8;
+  CHECK(picked() == "triton_experts");
+  call.weights = Dtype::kBf16, call.gated = true, call.expert_ranks = 9;
+  CHECK(picked() == "cutlass_experts");
 }

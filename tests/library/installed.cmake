@@ -1,4 +1,4 @@
-# Installs to a prefix of its own, then builds and runs the example against that as a project of its own.
+# Installs to a prefix of its own, then builds and runs the examples against that as a project of its own.
 # cmake -DBUILD=... -DEXAMPLES=... -DWORK=... -DCXX=... -DGENERATOR=... -P installed.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -16,6 +16,10 @@ run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/batches)
 if(NOT output MATCHES "batch   16: .*under load: 200 requests.*refused: parallelism.tp: ")
   message(FATAL_ERROR "the example prints:\n${output}")
+endif()
+run(${WORK}/build/cheapest)
+if(NOT output MATCHES "1 x [^\n]* USD/h.*no answer: no deployment .*nearest: .*refused: [^\n]*unknown gpu 'h100-sxn'; nearest is 'h100-sxm'")
+  message(FATAL_ERROR "the example of a plan prints:\n${output}")
 endif()
 run(${WORK}/prefix/bin/roofcast gpus h100-sxm)
 file(REMOVE_RECURSE ${WORK})

@@ -24,72 +24,79 @@ class Untuned final : public ExpertsKernelOf<TallTiles> {
 
 const ExpertsKernel& cutlass_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("cutlass_experts", "CUTLASS, tuned at warm-up"),
-                                                         {kTuned, 16, 128});
+                                                         {.rule = kTuned, .rows_low = 16, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_untuned_experts() {
   static const Untuned kernel(
       experts_facts("cutlass_untuned_experts", "CUTLASS before it is tuned, as timed by a benchmark"),
-      {kTuned, 16, 256});
+      {.rule = kTuned, .rows_low = 16, .rows_high = 256});
   return kernel;
 }
 const ExpertsKernel& cutlass_mma_sync_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("cutlass_mma_sync_experts", "CUTLASS by mma.sync"), {kGlobalMean, 8, 64});
+      experts_facts("cutlass_mma_sync_experts", "CUTLASS by mma.sync"),
+      {.rule = kGlobalMean, .rows_low = 8, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& cutlass_block_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("cutlass_block_experts", "CUTLASS, block fp8 on Hopper"), {kTuned, 16, 16});
+      experts_facts("cutlass_block_experts", "CUTLASS, block fp8 on Hopper"),
+      {.rule = kTuned, .rows_low = 16, .rows_high = 16});
   return kernel;
 }
 const ExpertsKernel& cutlass_nvfp4_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("cutlass_nvfp4_experts", "CUTLASS, nvfp4"),
-                                                         {kLocalMean, 16, 128});
+                                                         {.rule = kLocalMean, .rows_low = 16, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("cutlass_ungated_experts", "CUTLASS, experts without a gate"), {kTuned, 16, 128});
+      experts_facts("cutlass_ungated_experts", "CUTLASS, experts without a gate"),
+      {.rule = kTuned, .rows_low = 16, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_fp8_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("cutlass_ungated_fp8_experts", "CUTLASS on Blackwell, fp8, experts without a gate",
                     &cutlass_ungated_experts()),
-      {kLocalMean, 16, 128});
+      {.rule = kLocalMean, .rows_low = 16, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_ungated_nvfp4_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("cutlass_ungated_nvfp4_experts", "CUTLASS on Blackwell, nvfp4, experts without a gate"),
-      {kLocalMean, 8, 64});
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_block_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("flashinfer_cutlass_block_experts", "CUTLASS by FlashInfer, block fp8, expert parallelism"),
-      {kGlobalMean, 8, 64});
+      {.rule = kGlobalMean, .rows_low = 8, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_experts() {
   static const ExpertsKernelOf<TallTiles> kernel(
-      experts_facts("flashinfer_cutlass_experts", "CUTLASS by FlashInfer, 16 bit"), {kTuned, 128, 256});
+      experts_facts("flashinfer_cutlass_experts", "CUTLASS by FlashInfer, 16 bit"),
+      {.rule = kTuned, .rows_low = 128, .rows_high = 256});
   return kernel;
 }
 const ExpertsKernel& flashinfer_cutlass_nvfp4_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("flashinfer_cutlass_nvfp4_experts", "CUTLASS by FlashInfer, nvfp4"), {kTuned, 8, 128});
+      experts_facts("flashinfer_cutlass_nvfp4_experts", "CUTLASS by FlashInfer, nvfp4"),
+      {.rule = kTuned, .rows_low = 8, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& cutlass_wide_block_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("cutlass_wide_block_experts", "CUTLASS, block fp8, after an all-to-all"), {kGlobalMean, 8, 64});
+      experts_facts("cutlass_wide_block_experts", "CUTLASS, block fp8, after an all-to-all"),
+      {.rule = kGlobalMean, .rows_low = 8, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& cutlass_wide_nvfp4_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, after an all-to-all"), {kTuned, 16, 128});
+      experts_facts("cutlass_wide_nvfp4_experts", "CUTLASS, nvfp4, after an all-to-all"),
+      {.rule = kTuned, .rows_low = 16, .rows_high = 128});
   return kernel;
 }
 

@@ -21,26 +21,26 @@ struct Contiguous : ExpertsParameters {
 const ExpertsKernel& deep_gemm_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("deep_gemm_experts", "DeepGEMM on Blackwell, block fp8", &cutlass_block_experts()),
-      {kTwoSizes, 16, 64});
+      {.rule = kTwoSizes, .rows_low = 16, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_masked_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("deep_gemm_masked_experts", "DeepGEMM, masked, after DeepEP's low-latency mode"),
-      {kTuned, 64, 128, 1.0, kPlaced});
+      {.rule = kTuned, .rows_low = 64, .rows_high = 128, .rows = kPlaced});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_contiguous_experts() {
   static const ExpertsKernelOf<Contiguous> kernel(
       experts_facts("deep_gemm_contiguous_experts", "DeepGEMM, contiguous, after DeepEP's normal mode"),
-      {kTuned, 128, 128, 1.0, kPadded});
+      {.rule = kTuned, .rows_low = 128, .rows_high = 128, .rows = kPadded});
   return kernel;
 }
 const ExpertsKernel& deep_gemm_reserved_experts() {
   static const ExpertsKernelOf<Contiguous> kernel(
       experts_facts("deep_gemm_reserved_experts", "DeepGEMM, contiguous, where the host does not know the loads",
                     &deep_gemm_contiguous_experts()),
-      {kTuned, 128, 128, 1.0, kReserved});
+      {.rule = kTuned, .rows_low = 128, .rows_high = 128, .rows = kReserved});
   return kernel;
 }
 

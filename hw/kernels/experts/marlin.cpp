@@ -13,12 +13,13 @@ using enum ExpertRows;
 
 const ExpertsKernel& marlin_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(experts_facts("marlin_experts", "Marlin, 4-bit weights"),
-                                                         {kLocalMean, 8, 64});
+                                                         {.rule = kLocalMean, .rows_low = 8, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& marlin_blackwell_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("marlin_blackwell_experts", "Marlin on Blackwell, mxfp4"), {kGlobalMean, 8, 64, 1.0, kAll});
+      experts_facts("marlin_blackwell_experts", "Marlin on Blackwell, mxfp4"),
+      {.rule = kGlobalMean, .rows_low = 8, .rows_high = 64, .rows = kAll});
   return kernel;
 }
 

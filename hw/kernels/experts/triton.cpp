@@ -86,28 +86,32 @@ class ShippedTiles final : public FusedMoe<Shipped> {
 }  // namespace
 
 const ExpertsKernel& triton_experts() {
-  static const FusedMoe<Gathering> kernel(experts_facts("triton_experts", "Triton, 16 bit"),
-                                          {kLocalMean, 8, 128, 1.0, kAll, true});
+  static const FusedMoe<Gathering> kernel(
+      experts_facts("triton_experts", "Triton, 16 bit"),
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 128, .rows = kAll, .gathers = true});
   return kernel;
 }
 const ExpertsKernel& triton_block_experts() {
   static const FusedMoe<Gathering> kernel(experts_facts("triton_block_experts", "Triton, block fp8"),
-                                          {kTwoSizes, 16, 64, 1.0, kLocal, true});
+                                          {.rule = kTwoSizes, .rows_low = 16, .rows_high = 64, .gathers = true});
   return kernel;
 }
 const ExpertsKernel& triton_mma_sync_experts() {
-  static const ShippedTiles kernel(experts_facts("triton_mma_sync_experts", "Triton by mma.sync"),
-                                   {kShipped, 16, 128, 1.0, kZeroed, true});
+  static const ShippedTiles kernel(
+      experts_facts("triton_mma_sync_experts", "Triton by mma.sync"),
+      {.rule = kShipped, .rows_low = 16, .rows_high = 128, .rows = kZeroed, .gathers = true});
   return kernel;
 }
 const ExpertsKernel& oai_triton_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("oai_triton_experts", "OpenAI's Triton kernels, mxfp4"), {kLocalMean, 8, 128});
+      experts_facts("oai_triton_experts", "OpenAI's Triton kernels, mxfp4"),
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& rocm_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("rocm_experts", "vLLM's Triton kernels on ROCm in 2024"), {kLocalMean, 8, 128, 1.0, kAll});
+      experts_facts("rocm_experts", "vLLM's Triton kernels on ROCm in 2024"),
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 128, .rows = kAll});
   return kernel;
 }
 

@@ -9,24 +9,26 @@ namespace {
 using enum TileRule;
 using enum ExpertRows;
 
-constexpr ExpertTraits kHalfFilled{kLocalMean, 16, 128, 0.5, kAll};
+constexpr ExpertTraits kHalfFilled{.rule = kLocalMean, .rows_low = 16, .rows_high = 128, .fill = 0.5, .rows = kAll};
 
 }  // namespace
 
 const ExpertsKernel& trtllm_gen_bf16_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("trtllm_gen_bf16_experts", "trtllm-gen, 16 bit", &triton_experts()), {kLocalMean, 8, 64});
+      experts_facts("trtllm_gen_bf16_experts", "trtllm-gen, 16 bit", &triton_experts()),
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_fp8_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
-      experts_facts("trtllm_gen_fp8_experts", "trtllm-gen, fp8", &cutlass_experts()), {kLocalMean, 16, 128});
+      experts_facts("trtllm_gen_fp8_experts", "trtllm-gen, fp8", &cutlass_experts()),
+      {.rule = kLocalMean, .rows_low = 16, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_block_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_block_experts", "trtllm-gen, block fp8", &triton_block_experts()),
-      {kLocalMean, 8, 64, 1.0, kAll});
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 64, .rows = kAll});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_block_modular_experts() {
@@ -42,7 +44,7 @@ const ExpertsKernel& trtllm_gen_nvfp4_experts() {
 const ExpertsKernel& trtllm_gen_mxfp4_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_mxfp4_experts", "trtllm-gen, mxfp4 under vLLM", &oai_triton_experts()),
-      {kTuned, 8, 128});
+      {.rule = kTuned, .rows_low = 8, .rows_high = 128});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_mxfp8_experts() {
@@ -53,18 +55,19 @@ const ExpertsKernel& trtllm_gen_mxfp8_experts() {
 const ExpertsKernel& trtllm_gen_mxfp4_trtllm_experts() {
   static const ExpertsKernelOf<ExpertsParameters> kernel(
       experts_facts("trtllm_gen_mxfp4_trtllm_experts", "trtllm-gen, mxfp4 under TensorRT-LLM", &oai_triton_experts()),
-      {kLocalMean, 8, 64});
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 64});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_mxfp8_trtllm_experts() {
   static const ExpertsKernelOf<TallTiles> kernel(
       experts_facts("trtllm_gen_mxfp8_trtllm_experts", "trtllm-gen, mxfp4 times mxfp8 under TensorRT-LLM"),
-      {kLocalMean, 8, 256});
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 256});
   return kernel;
 }
 const ExpertsKernel& trtllm_gen_latency_experts() {
   static const ExpertsKernelOf<TallTiles> kernel(
-      experts_facts("trtllm_gen_latency_experts", "trtllm-gen, nvfp4, few tokens"), {kLocalMean, 8, 256, 1.0, kAll});
+      experts_facts("trtllm_gen_latency_experts", "trtllm-gen, nvfp4, few tokens"),
+      {.rule = kLocalMean, .rows_low = 8, .rows_high = 256, .rows = kAll});
   return kernel;
 }
 

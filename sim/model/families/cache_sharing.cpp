@@ -45,8 +45,8 @@ void share_last(HfConfig& in, std::vector<GroupedAttention>& layers, int shared)
 
 }  // namespace
 
-int share_factor(HfConfig& in, int otherwise) {
-  const int factor = in.integer({"cla_share_factor"}, otherwise);
+int share_factor(HfConfig& in, int default_value) {
+  const int factor = in.integer({"cla_share_factor"}, default_value);
   if (factor < 1) in.fail("cla_share_factor", fmt::format("must be at least 1, got {}", factor));
   return factor;
 }

@@ -17,6 +17,6 @@ namespace roofcast {
 void share_caches(HfConfig& in, std::vector<GroupedAttention>& layers, int shared = 0);
 
 /// cla_share_factor, at least 1.
-int share_factor(HfConfig& in, int otherwise);
+int share_factor(HfConfig& in, int default_value);
 
 }  // namespace roofcast

@@ -13,7 +13,7 @@
 namespace roofcast {
 namespace {
 
-constexpr double kHalf = 2.0;  // bytes of a 16-bit value
+constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
 
 class LatentModel final : public MixerModel {
  public:
@@ -151,13 +151,14 @@ LayerCache LatentModel::cache(const Precision& p, const Sharding& s) const {
 /// Norms of the two latents in one kernel, rotation of the rotary parts.
 void LatentModel::add_token_operators(OperatorList& list, double count, double tokens) const {
   const double heads = heads_of(a_.heads, list.context().sharding);
-  list.stream("latent_norm", count, tokens * (a_.query_rank + (a_.owns_cache ? a_.latent_dim : 0.0)) * 2.0 * kHalf);
+  list.stream("latent_norm", count,
+              tokens * (a_.query_rank + (a_.owns_cache ? a_.latent_dim : 0.0)) * 2.0 * kBf16Bytes);
   if (a_.rope_dim > 0 && !list.context().rotary_in_attention) {
     list.add_module(Module::kRotary, "rotary", count,
-                    tokens * (heads + (a_.owns_cache ? 1 : 0)) * a_.rope_dim * 2.0 * kHalf);
+                    tokens * (heads + (a_.owns_cache ? 1 : 0)) * a_.rope_dim * 2.0 * kBf16Bytes);
   }
   indexer().add_token_operators(list, count, tokens);
-  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalf);
+  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kBf16Bytes);
 }
 
 LatentHeads LatentModel::heads_on_gpu(const OperatorContext& c) const {

@@ -83,9 +83,9 @@ class Settings {
     const Json* value = find(pointer);
     return value != nullptr && value->is_boolean() ? std::optional(value->get<bool>()) : std::nullopt;
   }
-  bool flag(const char* pointer, bool otherwise) const { return flag(pointer).value_or(otherwise); }
-  bool resolved_flag(const char* resolved_pointer, const char* told, bool otherwise) const {
-    return flag(resolved_pointer, flag(told, otherwise));
+  bool flag(const char* pointer, bool default_value) const { return flag(pointer).value_or(default_value); }
+  bool resolved_flag(const char* resolved_pointer, const char* told, bool default_value) const {
+    return flag(resolved_pointer, flag(told, default_value));
   }
   std::optional<double> number(const char* pointer) const {
     const Json* value = find(pointer);
@@ -94,14 +94,14 @@ class Settings {
       fail(fmt::format("'{}' must be a number above 0, at most {:.0e}", std::string(pointer).substr(1), kMost));
     return value->get<double>();
   }
-  int count(const char* pointer, int otherwise, int most = 1 << 24) const {
-    const double value = number(pointer).value_or(otherwise);
+  int count(const char* pointer, int default_value, int most = 1 << 24) const {
+    const double value = number(pointer).value_or(default_value);
     if (value > most || value != std::floor(value))
       fail(fmt::format("'{}' must be a whole number from 1 to {}", std::string(pointer).substr(1), most));
     return static_cast<int>(value);
   }
-  int resolved(const char* resolved_pointer, const char* told, int otherwise) const {
-    return count(resolved_pointer, count(told, otherwise));
+  int resolved(const char* resolved_pointer, const char* told, int default_value) const {
+    return count(resolved_pointer, count(told, default_value));
   }
   [[noreturn]] void fail(const std::string& message) const {
     throw ConfigError(fmt::format("{}: {}", where_, message));

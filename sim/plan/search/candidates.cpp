@@ -128,7 +128,7 @@ class Reader {
     }
     refuse_gaps_of_clients(*c.scenario.workload);
     take_objectives_of_workload(c.scenario);
-    judge_together(c.scenario);
+    apply_goodput(c.scenario);
     c.gpu = c.scenario.deployment->gpu.name;
     if (!has_asked_formats(c.scenario.deployment->precision)) return;
     const bool needs_price = plan_.goal == PlanGoal::kCost || plan_.max_cost.value > 0;
@@ -183,7 +183,7 @@ class Reader {
   }
 
   /// With a goodput, objectives apply to single requests.
-  void judge_together(Scenario& s) const {
+  void apply_goodput(Scenario& s) const {
     s.goodput = plan_.goodput;
     const Mark& mark = plan_.space.scenario->mark;
     if (s.goodput > 0 && s.objectives.empty())
@@ -365,8 +365,8 @@ class Reader {
   std::vector<std::pair<std::uint64_t, ConfigError>> errors_;   ///< points that are wrong, not only unsplittable
   std::uint64_t matching_ = 0;                                  ///< points that were read and match the plan
   std::vector<std::string> unpriced_gpus_;                      ///< without a price at the tier that is asked for
+  std::string first_unpriced_;                                  ///< why the first of them has none
   Bytes most_refused_{};                                        ///< memory of the candidate of first_reason
-  std::string first_unpriced_;                                  ///< and why the first is
   double least_usd_ = std::numeric_limits<double>::infinity();  ///< of one replica that is too dear
   std::map<std::string, Candidate> prefill_, decode_;
 };

@@ -39,7 +39,7 @@ struct PlannedDeployment {
   std::vector<SaferFleet> safer = {};       ///< for the winner: fleets for 50, 80 and 95 %
   std::vector<ObjectiveRange> ranges = {};  ///< for the winner: ranges of its objectives
   double unsteady = 0;                      ///< fraction of these draws in which its queue grows
-  bool weighed = false;                     ///< the previous four come from a simulation of every draw
+  bool in_all_draws = false;                ///< the previous four come from a simulation of every draw
 
   Fleet fleet() const { return {replicas, prefill_replicas}; }
   Fleet paid() const { return {replicas + spare, candidate.disaggregated() ? prefill_replicas + spare : 0}; }

@@ -219,7 +219,7 @@ bool day_holds(const PlannedDeployment& p, const DiurnalPlan& plan, const std::o
   options.fleet.autoscaling = out.scaling;
   options.pricer = truth->pricers(pricers);
   WorkloadSpec day = plan.day;
-  quicken(day, truth->load_factor());
+  speed_up(day, truth->load_factor());
   BudgetObserver observer(budgets_of(s, day, plan.mean * out.length.base() * truth->load_factor()));
   const Judgement judgement = judge(s, simulate(p.candidate.scenario.deployment, day, options, &observer));
   return !observer.enough() && judgement.within;
@@ -382,7 +382,7 @@ FleetPlan plan_fleet(const PlanSpec& asked, const DiurnalPlan& plan, PlanResult&
     bool holds = true;
     for (int before = 0; holds && before != p.replicas;) {  // a day is of the row that is shown with it
       before = p.replicas;
-      holds = settle_row(p, days[best].static_replicas, asked, pricers);
+      holds = size_row_by_draws(p, days[best].static_replicas, asked, pricers);
       if (p.replicas != before) days[best] = plan_day(p, asked, plan, pricers);
     }
     sure[best] = holds ? 1 : 0;

@@ -78,7 +78,7 @@ double requests_in_flight(const Scenario& s, const LoadTest& test, StepPricer& p
 
 /// A recorded trace cannot provide more requests; a mix of clients can be drawn for longer.
 void set_pace(WorkloadSpec& w, const LoadTest& test) {
-  quicken(w, test.load);
+  speed_up(w, test.load);
   if (w.clients.empty()) {
     if (!w.duration && w.requests == 0)
       w.arrivals.loop *= std::max(1, static_cast<int>(std::lround(test.more_requests)));
@@ -162,7 +162,7 @@ double offered_load(const WorkloadSpec& w) {
   return 1;
 }
 
-void quicken(WorkloadSpec& w, double pace) {
+void speed_up(WorkloadSpec& w, double pace) {
   w.arrivals.rate_scale *= pace;
   w.arrivals.rate = w.arrivals.rate * pace;
   for (WorkloadSpec& client : w.clients) client.arrivals.rate = client.arrivals.rate * pace;

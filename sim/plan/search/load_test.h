@@ -19,7 +19,7 @@ double offered_load(const WorkloadSpec& workload);  ///< requests/s, users, or 1
 
 /// Speeds up a rate, a trace or a mix of clients by `pace`. The limits of a trace apply to the scaled time, so that the
 /// same requests are replayed at every pace.
-void quicken(WorkloadSpec& workload, double pace);
+void speed_up(WorkloadSpec& workload, double pace);
 
 /// The number of requests of a finite workload, also by kind of client, and the time of the last one.
 struct Extent {

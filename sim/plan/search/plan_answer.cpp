@@ -43,7 +43,7 @@ void plan_growth(PlanAnswer& answer) {
     answer.growth = growth_paths(answer.plan, answer.result, elsewhere);
     if (answer.growth.empty() || answer.growth.front().row == 0 || answer.fleet) return;  // a day has chosen its own
     PlannedDeployment& row = answer.result.ranked[answer.growth.front().row];
-    const bool sure = settle_row(row, row.replicas, answer.plan, pricers);
+    const bool sure = size_row_by_draws(row, row.replicas, answer.plan, pricers);
     put_first(answer.result, answer.growth.front().row, answer.plan);
     answer.result.at_limit = !sure;
   }
@@ -62,7 +62,7 @@ void put_first(PlanResult& result, std::size_t row, const PlanSpec& plan) {
 void add_details(const ConfigTree& tree, PlanAnswer& answer) {
   PricerPool& pricers = *answer.result.pricers;
   PlannedDeployment& winner = answer.result.ranked.front();
-  if (!winner.weighed) weigh_objectives(winner, answer.plan, pricers);
+  if (!winner.in_all_draws) simulate_all_draws(winner, answer.plan, pricers);
   answer.sensitivities = sensitivities(winner, pricers);
   add_plan_notes(tree, answer);
 }
@@ -82,7 +82,7 @@ PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, Pl
     answer.fleet = plan_fleet(answer.plan, *diurnal, answer.result);
     put_first(answer.result, row_of(answer.result, answer.fleet->candidate), answer.plan);
   } else {
-    settle_winner(answer.result, answer.plan, *answer.result.pricers);
+    size_winner_by_draws(answer.result, answer.plan, *answer.result.pricers);
   }
   plan_growth(answer);
   add_details(tree, answer);

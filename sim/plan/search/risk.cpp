@@ -278,7 +278,7 @@ void take_outcomes(PlannedDeployment& p, const std::vector<Outcome>& outcomes) {
     return static_cast<double>(std::count_if(outcomes.begin(), outcomes.end(), has)) /
            static_cast<double>(outcomes.size());
   };
-  p.weighed = true;
+  p.in_all_draws = true;
   p.probability = share_held(outcomes);
   p.unsteady = share([](const Outcome& o) { return !o.steady; });
   p.ranges.clear();
@@ -293,8 +293,8 @@ void take_outcomes(PlannedDeployment& p, const std::vector<Outcome>& outcomes) {
 }
 
 /// Sets the same from `outcomes`, after completing draws that were skipped or cut.
-void weigh_in(std::vector<Outcome> outcomes, const std::vector<TruthDraw>& draws, const Truths& truths,
-              PlannedDeployment& p, PricerPool& pricers) {
+void complete_draws(std::vector<Outcome> outcomes, const std::vector<TruthDraw>& draws, const Truths& truths,
+                    PlannedDeployment& p, PricerPool& pricers) {
   parallel_for_each_index(draws.size(), [&](std::size_t i) {
     if (!outcomes[i].whole) outcomes[i] = outcome_in(draws[i], truths, p, true, pricers);
   });
@@ -307,19 +307,19 @@ Truths truths_of(const PlannedDeployment& p, const PlanSpec& plan) {
 
 }  // namespace
 
-void weigh_objectives(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+void simulate_all_draws(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const std::vector<TruthDraw> draws = draws_of(plan, p.candidate.scenario);
   if (draws.empty() || !p.probability) return;
-  weigh_in(std::vector<Outcome>(draws.size()), draws, truths_of(p, plan), p, pricers);
+  complete_draws(std::vector<Outcome>(draws.size()), draws, truths_of(p, plan), p, pricers);
 }
 
-bool weigh_if_sure(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
+bool simulate_draws_if_sure(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   const std::vector<TruthDraw> draws = draws_of(plan, p.candidate.scenario);
   if (draws.empty() || !p.probability) return true;
   const Truths truths = truths_of(p, plan);
   std::vector<Outcome> outcomes = outcomes_until_decided(draws, truths, p, plan.confidence, pricers);
   const bool sure = share_held(outcomes) >= plan.confidence - 1e-9;
-  if (sure) weigh_in(std::move(outcomes), draws, truths, p, pricers);
+  if (sure) complete_draws(std::move(outcomes), draws, truths, p, pricers);
   return sure;
 }
 
@@ -421,7 +421,7 @@ void give_up_replicas(PlannedDeployment& p, const PlannedDeployment& nominal, co
     PlannedDeployment fewer = sizer.at(step);
     forecast(fewer, pricers);
     fewer.probability = 0;
-    if (!weigh_if_sure(fewer, plan, pricers) || !within_power(fewer, plan)) return;
+    if (!simulate_draws_if_sure(fewer, plan, pricers) || !within_power(fewer, plan)) return;
     p = std::move(fewer);
   }
 }
@@ -473,7 +473,7 @@ void load_whole_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pri
 
 }  // namespace
 
-bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, PricerPool& pricers) {
+bool size_row_by_draws(PlannedDeployment& p, int replicas, const PlanSpec& plan, PricerPool& pricers) {
   if (replicas > p.replicas) {
     PlannedDeployment larger = p;
     larger.replicas = replicas;
@@ -481,31 +481,31 @@ bool settle_row(PlannedDeployment& p, int replicas, const PlanSpec& plan, Pricer
     if (!p.candidate.affords(larger.fleet(), larger.spare)) return false;
     if (p.tested.replicas == p.replicas)
       larger.tested = larger.fleet(), larger.held = 0;  // not searched for this fleet
-    larger.weighed = false;
+    larger.in_all_draws = false;
     forecast(larger, pricers);
     larger.confirmed = larger.result.met;
     if (!within_power(larger, plan)) return false;
     p = std::move(larger);
   }
   if (grow_until_sure(p, plan, pricers)) return true;
-  if (!p.weighed) weigh_objectives(p, plan, pricers);  // it is shown unchanged
+  if (!p.in_all_draws) simulate_all_draws(p, plan, pricers);  // it is shown unchanged
   return false;
 }
 
 bool grow_until_sure(PlannedDeployment& p, const PlanSpec& plan, PricerPool& pricers) {
   constexpr int kMostSteps = 32;
-  if (!p.probability || (p.weighed && *p.probability >= plan.confidence - 1e-9)) return true;
-  if (!p.weighed && weigh_if_sure(p, plan, pricers)) return true;
+  if (!p.probability || (p.in_all_draws && *p.probability >= plan.confidence - 1e-9)) return true;
+  if (!p.in_all_draws && simulate_draws_if_sure(p, plan, pricers)) return true;
   const PlannedDeployment from = p;
   const Sizer sizer(from, plan, {}, pricers);
   for (int step = 1; step <= kMostSteps && sizer.possible(step); ++step) {
     PlannedDeployment larger = sizer.at(step);
     if (larger.gpus() == p.gpus() && larger.load == p.load) break;
-    larger.weighed = false;
+    larger.in_all_draws = false;
     forecast(larger, pricers);
     if (!within_power(larger, plan)) break;
     p = std::move(larger);
-    if (weigh_if_sure(p, plan, pricers)) return true;
+    if (simulate_draws_if_sure(p, plan, pricers)) return true;
   }
   return false;
 }
@@ -528,7 +528,7 @@ std::set<std::string> gpus_of(const std::vector<PlannedDeployment>& ranked) {
 
 }  // namespace
 
-void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
+void size_winner_by_draws(PlanResult& result, const PlanSpec& plan, PricerPool& pricers) {
   constexpr int kMostRounds = 32;
   std::vector<PlannedDeployment>& ranked = result.ranked;
   const std::set<std::string> gpus = gpus_of(ranked);
@@ -537,7 +537,7 @@ void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
   for (int round = 0; round < kMostRounds && !ranked.empty(); ++round) {
     if (loaded.insert(ranked.front().candidate.index).second) load_whole_winner(result, plan, pricers);
     PlannedDeployment& p = ranked.front();
-    if (!p.probability || p.weighed) break;
+    if (!p.probability || p.in_all_draws) break;
     const PlannedDeployment* nominal = forecast_of(result, p);
     if (nominal != nullptr && plan.goal != PlanGoal::kThroughput) give_up_replicas(p, *nominal, plan, pricers);
     if (!grow_until_sure(p, plan, pricers)) {
@@ -551,7 +551,7 @@ void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
   result.at_limit = ranked.empty() && !unsure.empty();
   if (result.at_limit) {  // the search allows no surer fleet
     for (PlannedDeployment& p : unsure) {
-      if (!p.weighed) weigh_objectives(p, plan, pricers);
+      if (!p.in_all_draws) simulate_all_draws(p, plan, pricers);
     }
     ranked.push_back(*std::max_element(unsure.begin(), unsure.end(),
                                        [](const auto& a, const auto& b) { return *a.probability < *b.probability; }));
@@ -575,10 +575,11 @@ void price_confidence(PlanResult& out, std::size_t row, const PlanSpec& plan, Pr
     return by_load ? a.load > b.load : a.gpus() < b.gpus();
   };
   // In all draws, as the probability was worked out; without one, in the order of their harm.
-  const int here = p.weighed && !by_load ? sizer.step_of(p) : -1;
+  const int here = p.in_all_draws && !by_load ? sizer.step_of(p) : -1;
   p.safer.clear();
   for (const double confidence : {0.5, 0.8, 0.95}) {
-    const bool sure = p.weighed && *p.probability >= confidence - 1e-9, asked = confidence >= plan.confidence - 1e-9;
+    const bool sure = p.in_all_draws && *p.probability >= confidence - 1e-9,
+               asked = confidence >= plan.confidence - 1e-9;
     if (sure && asked) {  // with fewer replicas it is below the plan's confidence
       p.safer.push_back(safer_fleet(p, confidence));
       continue;

@@ -50,10 +50,10 @@ void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers
 
 /// Simulates the fleet in every draw to the end: sets the ranges of its objectives, and its probability to the fraction
 /// of draws that meet all of them. Does nothing if the plan is not judged.
-void weigh_objectives(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
+void simulate_all_draws(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
 /// The same, but stops once too many draws (worst first) are missed to hold with plan.confidence; then nothing is set.
 /// True if it holds, or is not judged.
-bool weigh_if_sure(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
+bool simulate_draws_if_sure(PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
 /// The range of the objective with this index: from the draws if they were simulated; else from quick_spread, with
 /// `missed` NaN. All NaN for the ideal roofline, which is no forecast and has no measured errors.
 ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective);
@@ -63,7 +63,7 @@ ObjectiveRange range_of(const PlannedDeployment& planned, std::size_t objective)
 /// limits of the search is removed unless it is the last; in that case the surest row is the answer. A note names each
 /// GPU whose last row was removed. For throughput, the whole fleet of each first row is loaded instead of the one
 /// replica that represented it.
-void settle_winner(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
+void size_winner_by_draws(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
 /// Adds one replica to a fleet (or lowers its load) while too few draws hold, and simulates all draws once enough do.
 /// False if the search allows no more: then it is the largest fleet, and may not have been simulated in all draws.
@@ -71,7 +71,7 @@ bool grow_until_sure(PlannedDeployment& planned, const PlanSpec& plan, PricerPoo
 
 /// The same after setting the fleet to at least `replicas`. False, with the fleet unchanged, if the search does not
 /// allow as many; false if no allowed fleet is sure: then it is the largest one, simulated in all draws.
-bool settle_row(PlannedDeployment& planned, int replicas, const PlanSpec& plan, PricerPool& pricers);
+bool size_row_by_draws(PlannedDeployment& planned, int replicas, const PlanSpec& plan, PricerPool& pricers);
 
 /// A note that no fleet of these GPUs reaches the required confidence.
 std::string unsure_gpu_note(const std::string& gpu, double confidence);

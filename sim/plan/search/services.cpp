@@ -141,7 +141,7 @@ void put_surest_back(Sources& sources, std::vector<PoolUse>& pools) {
   std::vector<UnsureFleet>& unsure = sources.unsure;
   for (UnsureFleet& u : unsure) {
     PlanAnswer& answer = sources.answers[u.source];
-    if (!u.fleet.weighed) weigh_objectives(u.fleet, answer.plan, *answer.result.pricers);
+    if (!u.fleet.in_all_draws) simulate_all_draws(u.fleet, answer.plan, *answer.result.pricers);
   }
   const auto surest = std::max_element(unsure.begin(), unsure.end(), [](const auto& a, const auto& b) {
     return *a.fleet.probability < *b.fleet.probability;
@@ -155,7 +155,7 @@ void put_surest_back(Sources& sources, std::vector<PoolUse>& pools) {
 
 /// Simulates the fleet of a row in all draws and adds what it needs to reach the confidence. If that is impossible, the
 /// row is removed; the surest removed one returns if no other row is left. Returns whether nothing changed.
-bool settle_option(Sources& sources, std::size_t at, std::vector<PoolUse>& pools, bool watts) {
+bool size_option_by_draws(Sources& sources, std::size_t at, std::vector<PoolUse>& pools, bool watts) {
   if (sources.at_limit) return true;
   const Row row = sources.rows[at];
   PlanAnswer& answer = sources.answers[row.source];
@@ -199,7 +199,7 @@ Sources sources_of(const Service& service, const SearchOptions& options) {
   out.answers.push_back(answer_plan(service.plan, first, PlanDetail::kRanking));
   PlanAnswer& own = out.answers.front();
   check_kind(service, own.result);
-  settle_winner(own.result, own.plan, *own.result.pricers);  // the answer for the service alone
+  size_winner_by_draws(own.result, own.plan, *own.result.pricers);  // the answer for the service alone
   const std::vector<PlannedDeployment>& alone = own.result.ranked;
   if (!alone.empty()) out.usd_alone = alone.front().usd_per_hour();
   const std::vector<std::string> kinds = kinds_of(*first.memory);
@@ -407,11 +407,11 @@ Choices choices_of(const std::vector<Sources>& sources) {
 }
 
 /// Simulates all chosen fleets in all draws; returns whether none changed.
-bool settle_chosen(std::vector<Sources>& sources, const Choices& choices, const Assignment& assignment,
-                   std::vector<PoolUse>& pools, bool watts) {
+bool size_chosen_by_draws(std::vector<Sources>& sources, const Choices& choices, const Assignment& assignment,
+                          std::vector<PoolUse>& pools, bool watts) {
   bool same = true;
   for (std::size_t k = 0; k < choices.of.size(); ++k)
-    same &= settle_option(sources[choices.of[k]], choices.row_of[k][assignment.chosen[k]], pools, watts);
+    same &= size_option_by_draws(sources[choices.of[k]], choices.row_of[k][assignment.chosen[k]], pools, watts);
   return same;
 }
 
@@ -430,7 +430,7 @@ bool find_binding(ServicesAnswer& out, std::vector<Sources>& sources, const Choi
     const bool less = !out.joint || (by == Cheapest::kGpus ? free->gpus < out.joint->gpus
                                                            : free->usd_per_hour < out.joint->usd_per_hour - 1e-6);
     if (!less) continue;
-    if (!settle_chosen(sources, choices, *free, pools, watts)) return false;
+    if (!size_chosen_by_draws(sources, choices, *free, pools, watts)) return false;
     out.binds.push_back({limit.what, free->gpus, free->usd_per_hour, limit.all});
   }
   return true;
@@ -474,7 +474,7 @@ ServicesAnswer answer_services(const ConfigTree& plan, const SearchOptions& opti
     const AssignmentOutcome found =
         cheapest_assignment(bare(pools), choices.options, out.spec.limits, weighed_by(out.spec.goal));
     out.joint = found.best, out.decided = found.decided;
-    settled = (!out.joint || settle_chosen(sources, choices, *out.joint, pools, watts)) &&
+    settled = (!out.joint || size_chosen_by_draws(sources, choices, *out.joint, pools, watts)) &&
               find_binding(out, sources, choices, pools, watts);
   }
   const std::vector<std::size_t>& of = choices.of;

@@ -24,7 +24,7 @@ double shipped_error(const std::string& data, const KernelOperator& op, const st
                      const std::string& kernel) {
   const std::string path = data + "/kernels/" + gpu + "/" + std::string(op.name) + ".csv";
   const CsvTable table = CsvTable::read_file(path);
-  const std::vector<Prediction> times = op.predict(table, load_benched_gpu(load_named("hardware", gpu, {})));
+  const std::vector<Prediction> times = op.predict(table, load_benchmarked_gpu(load_named("hardware", gpu, {})));
   std::vector<double> predicted, measured;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     if (table.at(i, table.column("kernel")) != kernel) continue;

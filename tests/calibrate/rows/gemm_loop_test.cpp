@@ -94,7 +94,7 @@ TEST_CASE("gemm loop: a kernel and its loop are fitted as one and written apart"
       .block = "cutlass_fp8.fp8", .values = {}, .record = {}, .fields = {}, .on_rows = {}, .left_out = {}};
   for (const FieldFacts& field : both.fields()) fitted.values.emplace_back(field.name, values[fitted.values.size()]);
   fitted.record.standard_errors.assign(own + beside, 0.1);
-  const auto [product, loop] = both.parted(fitted, Dtype::kFp8);
+  const auto [product, loop] = both.split_fit(fitted, Dtype::kFp8);
   CHECK(product.block == "cutlass_fp8.fp8");
   CHECK(product.values.size() == own);
   CHECK(product.record.standard_errors.size() == own);

@@ -14,7 +14,7 @@ using namespace roofcast::calibrate;
 namespace {
 
 /// Rows of one cell of TensorRT-LLM's CUTLASS experts in nvfp4, `factor` times as long as the shipped constants say.
-std::string cell(const BenchedGpu& gpu, double hidden, double tp, double ep, double factor) {
+std::string cell(const BenchmarkedGpu& gpu, double hidden, double tp, double ep, double factor) {
   std::string rows;
   for (const double tokens : {1.0, 16.0, 64.0, 256.0, 1024.0, 4096.0}) {
     rows += fmt::format("trtllm-1.3.0rc20,moe_torch_flow_cutlass,nvfp4,{},{},2048,8,256,{},{},balanced,", tokens,
@@ -32,7 +32,7 @@ std::string cell(const BenchedGpu& gpu, double hidden, double tp, double ep, dou
 
 TEST_CASE("moe rows: whole cells that ran untuned are no evidence, but count in a benchmark's interval") {
   const ConfigTree b200 = load_named("hardware", "b200-sxm", {});
-  const BenchedGpu gpu = load_benched_gpu(b200);
+  const BenchmarkedGpu gpu = load_benchmarked_gpu(b200);
   std::string rows = "engine,kernel,dtype,tokens,hidden_size,inter_size,top_k,experts,tp,ep,distribution,latency_us\n";
   for (const double hidden : {4096.0, 6144.0, 7168.0}) {
     for (const double ep : {1.0, 4.0}) rows += cell(gpu, hidden, 2.0, ep, 1.0);

@@ -21,7 +21,9 @@ constexpr const char* kExpertHeader =
 
 CsvTable experts(const std::string& rows) { return CsvTable::parse(kExpertHeader + rows, "wide.csv"); }
 
-BenchedGpu shipped(const char* name) { return load_benched_gpu(load_named("hardware", name, Mark{"test", 1, 1})); }
+BenchmarkedGpu shipped(const char* name) {
+  return load_benchmarked_gpu(load_named("hardware", name, Mark{"test", 1, 1}));
+}
 
 std::string error_of(const std::string& rows) {
   try {
@@ -80,7 +82,7 @@ TEST_CASE("exchange rows: both directions of a row, and their sum") {
       "combine_sms,combine_transmit_us,combine_notify_us\n"
       "sglang-0.5.6,2,7168,128,8,256,20,64,31,24,151,34\n",
       "normal.csv");
-  const BenchedGpu gpu = shipped("h100-sxm");
+  const BenchmarkedGpu gpu = shipped("h100-sxm");
   const auto rows = read_exchange_rows(table, ExchangeKernel::kNormal, gpu.spec);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].header.latency.in(kMicrosecond) == doctest::Approx(95));

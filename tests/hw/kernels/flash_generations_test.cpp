@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/config_library.h"
+#include "hw/gpu_spec.h"
 
 using namespace roofcast;
 

@@ -2,6 +2,8 @@
 #include <fstream>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "base/config_library.h"
 #include "base/model_document.h"
 #include "models.h"
@@ -529,6 +531,19 @@ TEST_CASE("encoders next to a nested text config are read, and others are report
   CHECK(std::any_of(unsized.assumptions.begin(), unsized.assumptions.end(), [](const std::string& said) {
     return contains(said, "audio tower: left out, its config does not say how large it is");
   }));
+}
+
+TEST_CASE("a timm encoder has the parameters that its makers publish, not a number in its name") {
+  const auto parameters = [](const char* architecture) {
+    return from_text(
+               fmt::format("{{model_type: gemma3n, vision_config: {{model_type: gemma3n_vision, architecture: {}, "
+                           "hidden_size: 2048}}, {}}}",
+                           architecture, kSmall.substr(kSmall.find("hidden_size"))))
+        .extra_parameters;
+  };
+  const double without = parameters("some_tower");
+  CHECK(parameters("mobilenetv5_300m_enc") == without + 300e6);
+  CHECK(parameters("some_900m_tower") == without);
 }
 
 TEST_CASE("PaliGemma's image has one token per patch") {

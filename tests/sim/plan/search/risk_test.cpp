@@ -493,7 +493,7 @@ TEST_CASE("risk: with one replica less the winner would not hold in as many draw
         answer_plan(parse_config_text(chat(fmt::format("{}", rate), ", confidence: 0.95"), "plan"), {});
     REQUIRE(!a.result.ranked.empty());
     const PlannedDeployment& w = a.result.ranked.front();
-    CHECK(w.weighed);
+    CHECK(w.in_all_draws);
     const PlannedDeployment& forecast =
         *std::find_if(a.result.forecasts.begin(), a.result.forecasts.end(),
                       [&](const auto& f) { return f.candidate.index == w.candidate.index; });

@@ -143,14 +143,14 @@ TEST_CASE("a row that is raised keeps the limits of the search") {
   PlannedDeployment row = result.ranked.at(0);
   const int before = row.replicas;
   REQUIRE(before < 3);
-  CHECK_FALSE(settle_row(row, 4, plan, *result.pricers));
+  CHECK_FALSE(size_row_by_draws(row, 4, plan, *result.pricers));
   CHECK(row.replicas == before);
-  CHECK(settle_row(row, 3, plan, *result.pricers));
+  CHECK(size_row_by_draws(row, 3, plan, *result.pricers));
   CHECK(row.replicas == 3);
   PlanSpec poor = plan;
   poor.max_power = Watts{row.power_bound().value * 0.9};
   PlannedDeployment again = result.ranked.at(0);
-  CHECK_FALSE(settle_row(again, 3, poor, *result.pricers));
+  CHECK_FALSE(size_row_by_draws(again, 3, poor, *result.pricers));
   CHECK(again.replicas == before);
 }
 
@@ -242,7 +242,7 @@ TEST_CASE("how sure: what the winner is already costs no more") {
     const PlanAnswer a =
         answer(chat(rate, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 16, tp: [1], confidence: 0.8"));
     const PlannedDeployment& winner = a.result.ranked.front();
-    REQUIRE(winner.weighed);
+    REQUIRE(winner.in_all_draws);
     for (const SaferFleet& safer : winner.safer) {
       CAPTURE(safer.confidence);
       if (safer.confidence <= *winner.probability + 1e-9) {
@@ -259,16 +259,16 @@ TEST_CASE("how sure: draws that end once they are decided decide as all draws do
       chat(120, "gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 16, tp: [1], confidence: 0.5"), "plan.yaml"));
   PlanResult result = search_capacity(plan);
   PlannedDeployment all = result.ranked.at(0);
-  weigh_objectives(all, plan, *result.pricers);
+  simulate_all_draws(all, plan, *result.pricers);
   REQUIRE(*all.probability > 0.05);
   REQUIRE(*all.probability < 0.999);  // else nothing is decided early
   for (const double confidence : {*all.probability - 0.025, *all.probability, *all.probability + 0.025, 1.0}) {
     CAPTURE(confidence);
     plan.confidence = confidence;
     PlannedDeployment decided = result.ranked.at(0);
-    CHECK(weigh_if_sure(decided, plan, *result.pricers) == (*all.probability >= confidence - 1e-9));
-    CHECK(decided.weighed == (*all.probability >= confidence - 1e-9));
-    if (!decided.weighed) continue;
+    CHECK(simulate_draws_if_sure(decided, plan, *result.pricers) == (*all.probability >= confidence - 1e-9));
+    CHECK(decided.in_all_draws == (*all.probability >= confidence - 1e-9));
+    if (!decided.in_all_draws) continue;
     CHECK(*decided.probability == *all.probability);
     CHECK(decided.unsteady == all.unsteady);
     REQUIRE(decided.ranges.size() == all.ranges.size());
@@ -299,13 +299,13 @@ TEST_CASE("services: each gets a fleet that is as sure as asked") {
     REQUIRE(a.complete());
     for (const ServiceAnswer& service : a.services) {
       const PlannedDeployment& fleet = service.answer.result.ranked.at(0);
-      CHECK(fleet.weighed);
+      CHECK(fleet.in_all_draws);
       CHECK(*fleet.probability >= confidence - 1e-9);
     }
   }
 }
 
-TEST_CASE("a row that leaves the ranking once it is weighed takes no GPU away in silence") {
+TEST_CASE("a row that leaves the ranking once all draws are simulated takes no GPU away in silence") {
   // By the order of their harm 70 % of the draws hold on one H100; in all draws fewer do.
   const PlanAnswer a = answer(chat(56.5, "gpus: [h100-sxm, h200-sxm], max_gpus: 1, tp: [1], confidence: 0.7"));
   REQUIRE(a.result.ranked.size() == 1);
@@ -329,7 +329,7 @@ TEST_CASE("services: of a limit that lets no fleet be as sure as asked, the answ
   REQUIRE(a.complete());
   const PlanResult &unsure = a.services[0].answer.result, &sure = a.services[1].answer.result;
   CHECK(unsure.at_limit);
-  CHECK(unsure.ranked.at(0).weighed);
+  CHECK(unsure.ranked.at(0).in_all_draws);
   CHECK(*unsure.ranked.at(0).probability < 0.7);
   CHECK(std::any_of(unsure.notes.begin(), unsure.notes.end(), [](const std::string& note) {
     return note.ends_with("fewer than the 70 % asked: the search allows no larger fleet");
@@ -357,7 +357,7 @@ ServicesAnswer two_services(const std::string& h100) {
 
 }  // namespace
 
-TEST_CASE("services: a fleet that grows once it is weighed gives way to a cheaper one") {
+TEST_CASE("services: a fleet that grows once all draws are simulated gives way to a cheaper one") {
   // One H100 would be 2 USD/h. It takes two to be sure, 4 USD/h, and one H200 is 3 USD/h.
   const ServicesAnswer a = two_services("");
   REQUIRE(a.complete());

@@ -1,4 +1,4 @@
-#include "sim/serve/replicas_apart.h"
+#include "sim/serve/independent_replicas.h"
 
 #include <algorithm>
 #include <deque>
@@ -117,10 +117,10 @@ struct ViewOfNumber final : ReplicaView {
   int number;
 };
 
-class ReplicasApart {
+class IndependentReplicas {
  public:
-  ReplicasApart(const std::shared_ptr<const Deployment>& deployment, RequestSource& source,
-                const WorkloadSpec& workload, const ServingOptions& options, Observer* observer)
+  IndependentReplicas(const std::shared_ptr<const Deployment>& deployment, RequestSource& source,
+                      const WorkloadSpec& workload, const ServingOptions& options, Observer* observer)
       : source_(source),
         workload_(workload),
         cores_(options.cores),
@@ -148,7 +148,7 @@ class ReplicasApart {
       last = !more_;
       const std::optional<SimTime> limit = more_ ? std::optional(SimTime::of(next_.arrival)) : std::nullopt;
       const auto task = [&](std::size_t i) {
-        i == 0 ? put_in_order(until) : players_[i - 1]->simulation.run_lane(limit);
+        i == 0 ? merge_events(until) : players_[i - 1]->simulation.run_lane(limit);
       };
       if (first && last) {  // too few requests to run in parallel
         for (std::size_t i = 1; i <= players_.size(); ++i) task(i);
@@ -163,7 +163,7 @@ class ReplicasApart {
       until = limit;
       if (!last) deal();
     }
-    if (!enough_) put_in_order(until);
+    if (!enough_) merge_events(until);
     if (enough_) return collector_.finish();
     for (const auto& player : players_) player->simulation.require_end();
     return Simulation::finish(collector_, workload_);
@@ -183,7 +183,7 @@ class ReplicasApart {
   }
 
   /// Merges events as if from one queue for all replicas: at equal times, in the order in which they were pushed.
-  void put_in_order(std::optional<SimTime> until) {
+  void merge_events(std::optional<SimTime> until) {
     while (!events_.empty() && (!until || events_.top().at < *until) && !enough_) {
       if (arrivals_.empty() && events_.top().kind == Kind::kArrival) return;  // nothing has been simulated yet
       const EventQueue::Event event = events_.pop();
@@ -265,7 +265,8 @@ class ReplicasApart {
 
 }  // namespace
 
-bool replicas_are_apart(const Deployment& deployment, const WorkloadSpec& workload, const ServingOptions& options) {
+bool replicas_are_independent(const Deployment& deployment, const WorkloadSpec& workload,
+                              const ServingOptions& options) {
   using Process = ArrivalSpec::Process;
   if (options.cores.count < 2 || options.replicas < 2) return false;
   if (options.disaggregation || options.fleet.active() || make_router(options.router)->uses_state()) return false;
@@ -278,9 +279,10 @@ bool replicas_are_apart(const Deployment& deployment, const WorkloadSpec& worklo
   return !brings_prefixes(workload);
 }
 
-ServingMetrics simulate_apart(std::shared_ptr<const Deployment> deployment, RequestSource& source,
-                              const WorkloadSpec& workload, const ServingOptions& options, Observer* observer) {
-  return ReplicasApart(deployment, source, workload, options, observer).run();
+ServingMetrics simulate_independent_replicas(std::shared_ptr<const Deployment> deployment, RequestSource& source,
+                                             const WorkloadSpec& workload, const ServingOptions& options,
+                                             Observer* observer) {
+  return IndependentReplicas(deployment, source, workload, options, observer).run();
 }
 
 }  // namespace roofcast

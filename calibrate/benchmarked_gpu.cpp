@@ -11,15 +11,15 @@ BySet nothing_measured() {
   return all;
 }
 
-const Efficiency& BenchedGpu::of(std::string_view kernels) const {
+const Efficiency& BenchmarkedGpu::of(std::string_view kernels) const {
   const auto found = by_set.find(kernels);
   if (found == by_set.end())
     throw ConfigError(Mark{"kernels", 0, 0}, unknown_name("set of kernels", std::string(kernels), kernel_sets()));
   return found->second;
 }
 
-BenchedGpu load_benched_gpu(const ConfigTree& tree, Fidelity fidelity) {
-  BenchedGpu gpu;
+BenchmarkedGpu load_benchmarked_gpu(const ConfigTree& tree, Fidelity fidelity) {
+  BenchmarkedGpu gpu;
   gpu.fidelity = fidelity;
   for (const std::string& kernels : kernel_sets()) {
     CalibratedGpu one = load_gpu(tree, kernels);

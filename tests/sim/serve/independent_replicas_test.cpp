@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "sim/serve/replicas_apart.h"
+#include "sim/serve/independent_replicas.h"
 #include "sim/step/deployment.h"
 #include "tests/sim/serve/fake.h"
 
@@ -169,7 +169,7 @@ TEST_CASE("independent replicas: the same numbers in the same order on any numbe
       INFO("cores " << cores);
       ServingOptions options = c.options;
       options.cores = threads(cores);
-      REQUIRE(replicas_are_apart(*c.deployment, c.workload, options));
+      REQUIRE(replicas_are_independent(*c.deployment, c.workload, options));
       const auto [metrics, told] = play(c, options.cores);
       CHECK((metrics == alone.first));
       CHECK((told == alone.second));
@@ -184,7 +184,9 @@ TEST_CASE("independent replicas: dependent ones are simulated with one event que
   c.options.cores = threads(2);
   c.options.replicas = 4;
   c.options.router = "round_robin";
-  const auto apart = [](const Case& some) { return replicas_are_apart(*some.deployment, some.workload, some.options); };
+  const auto apart = [](const Case& some) {
+    return replicas_are_independent(*some.deployment, some.workload, some.options);
+  };
   REQUIRE(apart(c));
   Case other = c;
   other.options.cores = {};

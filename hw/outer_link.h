@@ -13,7 +13,7 @@ namespace roofcast {
 /// (github.com/NVIDIA/nccl/issues/1639).
 inline double pcie_share(double gpus) { return gpus > 4.0 ? 0.45 : 0.55; }
 
-struct Crossing {
+struct OuterLink {
   double bandwidth = 0;  ///< per GPU, from the datasheet, in B/s
   double share = 1.0;    ///< the share of it that is reached
   bool network = true;   ///< it leaves the node
@@ -22,11 +22,11 @@ struct Crossing {
 /// The link between the fabric domains of a group of `gpus`. Bridged cards (H100 NVL: pairs) form several domains in
 /// one node. These communicate over PCIe within the node, and over the NIC between nodes. `network_share` is the share
 /// that a NIC reaches.
-inline Crossing crossing_of(const GpuSpec& gpu, int gpus, double network_share) {
+inline OuterLink outer_link_of(const GpuSpec& gpu, int gpus, double network_share) {
   const NodeSpec& node = gpu.node;
   const bool bridged = node.fabric_bandwidth.base() > 0.0 && node.fabric_domain < node.gpus_per_node;
-  const Crossing network{.bandwidth = node.nic_bandwidth.base(), .share = network_share, .network = true};
-  const Crossing pcie{.bandwidth = node.pcie_bandwidth.base(), .share = pcie_share(gpus), .network = false};
+  const OuterLink network{.bandwidth = node.nic_bandwidth.base(), .share = network_share, .network = true};
+  const OuterLink pcie{.bandwidth = node.pcie_bandwidth.base(), .share = pcie_share(gpus), .network = false};
   if (!bridged || gpus > node.gpus_per_node) return network;
   return pcie;
 }
