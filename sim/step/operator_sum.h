@@ -36,6 +36,7 @@ OperatorSum sum_of(const std::vector<Operator>& operators, const Machine& machin
 struct PricedOperators {
   std::vector<Operator> operators;
   std::vector<Cost> costs;
+  mutable std::vector<double> discrepancies = {};  ///< discrepancy_of() each, once a breakdown has asked; NaN: not yet
 };
 PricedOperators price(std::vector<Operator> operators, const Machine& machine);
 OperatorSum sum_of(const PricedOperators& priced, const Machine& machine);
