@@ -71,7 +71,7 @@ class StepParts {
             .launches = at.low.launches};
   }
   OperatorSum sum(const PrefillPart& part);
-  DecodePlace place(const DecodePart& part) {
+  [[gnu::always_inline]] DecodePlace place(const DecodePart& part) {  // every decode step calls it
     DecodeCurve& knots = curve(static_cast<int>(part.sequences), part.query_len);
     const auto priced = [&](double context) { return knot(part, context); };
     const DecodeSegment segment = decode_segment(part.mean_context);
