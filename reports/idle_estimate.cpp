@@ -1,14 +1,15 @@
 #include "reports/idle_estimate.h"
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "reports/estimate_report.h"
 #include "sim/plan/idle_settings.h"
-#include "sim/plan/spec_cache.h"
 #include "sim/plan/search/idle_in_run.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/plan/steady_load.h"
 #include "sim/step/deployment.h"
 
@@ -27,17 +28,20 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
   SpecCache specs;
   Estimate bare = estimate;  // without the slow parts
   bare.steady.reset();
-  const std::string quick = estimate_json(bare, *read.deployment).dump();
-  const std::string whole = estimate.steady ? estimate_json(estimate, *read.deployment).dump() : quick;
+  std::optional<std::string> quick, whole;  // written only where a setting can be left out: few estimates have one
+  const auto text = [&](std::optional<std::string>& known, const Estimate& e) -> const std::string& {
+    if (!known) known = estimate_json(e, *read.deployment).dump();
+    return *known;
+  };
   const auto same_answer = [&](const ConfigTree& tree) {
     const Scenario other = read_scenario(tree, fidelity, specs);
     EstimateRequest asked = request;
     asked.speculation = other.serving.speculation;
     Estimate changed = roofcast::estimate(other.deployment, asked);
-    if (estimate_json(changed, *other.deployment).dump() != quick) return false;
+    if (estimate_json(changed, *other.deployment).dump() != text(quick, bare)) return false;
     if (!estimate.steady) return true;
     changed.steady = steady_load(other.deployment, asked);
-    return estimate_json(changed, *other.deployment).dump() == whole;
+    return estimate_json(changed, *other.deployment).dump() == text(whole, estimate);
   };
   const auto say = [&](const std::vector<LeftOut>& settings) {
     for (const LeftOut& setting : settings) {
