@@ -203,13 +203,23 @@ double CsvTable::number(std::size_t row, std::size_t column, double blank) const
 }
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
+  std::string out;
+  add_csv_field(out, text, true);
+  return out;
+}
+
+void add_csv_field(std::string& line, std::string_view text, bool first) {
+  if (!first) line += ',';
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    line += text;
+    return;
   }
-  return out + '"';
+  line += '"';
+  for (const char c : text) {
+    if (c == '"') line += '"';
+    line += c;
+  }
+  line += '"';
 }
 
 }  // namespace roofcast

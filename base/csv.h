@@ -53,5 +53,7 @@ class CsvTable {
 
 /// A field as CSV writes it: quoted only when it must be.
 std::string csv_field(std::string_view text);
+/// Adds such a field to a line; `first`: no comma before it.
+void add_csv_field(std::string& line, std::string_view text, bool first = false);
 
 }  // namespace roofcast

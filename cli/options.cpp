@@ -352,4 +352,12 @@ void Options::write(const std::string& text) const {
   write_file("--out", values_["out"].as<std::string>(), text);
 }
 
+void Options::write_pieces(const std::function<void(const Piece& write)>& report) const {
+  if (!values_.count("out"))
+    return report([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  OutputFile file("--out", values_["out"].as<std::string>());
+  report([&](std::string_view text) { file.write(text); });
+  file.close();
+}
+
 }  // namespace roofcast::cli

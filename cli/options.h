@@ -65,6 +65,9 @@ class Options {
   void write_report(const Report& report) const;
   /// Writes to --out or stdout. Throws ConfigError if that fails.
   void write(const std::string& text) const;
+  /// The same piece by piece, for what is too large to be held in memory.
+  using Piece = std::function<void(std::string_view)>;
+  void write_pieces(const std::function<void(const Piece& write)>& report) const;
 
  private:
   /// Checks the output files before a long run: their folders exist, and no two outputs, nor an output and an input,

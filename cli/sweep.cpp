@@ -188,9 +188,15 @@ int run_sweep_command(std::span<const std::string> arguments) {
                outcome.found + outcome.computed, outcome.points.size(), path);
     return kInterrupted + g_signal;
   }
-  options.write_report([&](const std::string& format) {
-    return reports::sweep_report(sweep, outcome, store, format, options.fidelity());
-  });
+  if (options.format() == "table" || options.has("columns")) {
+    options.write_report([&](const std::string& format) {
+      return reports::sweep_report(sweep, outcome, store, format, options.fidelity());
+    });
+  } else {
+    options.write_pieces([&](const reports::Write& write) {
+      reports::sweep_report(sweep, outcome, store, options.format(), options.fidelity(), write);
+    });
+  }
   tell(outcome, wall.count(), part.parts.shard);
   return kDone;
 }

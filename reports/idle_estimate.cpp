@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -28,17 +29,20 @@ std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scen
   SpecCache own;
   Estimate bare = estimate;  // without the slow parts
   bare.steady.reset();
-  const std::string quick = estimate_json(bare, *read.deployment).dump();
-  const std::string whole = estimate.steady ? estimate_json(estimate, *read.deployment).dump() : quick;
+  std::optional<std::string> quick, whole;  // written only where a setting can be left out: few estimates have one
+  const auto text = [&](std::optional<std::string>& known, const Estimate& e) -> const std::string& {
+    if (!known) known = estimate_json(e, *read.deployment).dump();
+    return *known;
+  };
   const auto same_answer = [&](const ConfigTree& tree) {
     const Scenario other = read_scenario(tree, fidelity, specs != nullptr ? *specs : own);
     EstimateRequest asked = request;
     asked.speculation = other.serving.speculation;
     Estimate changed = roofcast::estimate(other.deployment, asked);
-    if (estimate_json(changed, *other.deployment).dump() != quick) return false;
+    if (estimate_json(changed, *other.deployment).dump() != text(quick, bare)) return false;
     if (!estimate.steady) return true;
     changed.steady = steady_load(other.deployment, asked);
-    return estimate_json(changed, *other.deployment).dump() == whole;
+    return estimate_json(changed, *other.deployment).dump() == text(whole, estimate);
   };
   const auto say = [&](const LeftOut& setting) {
     if (!is_idle(setting, same_answer)) return;

@@ -1,11 +1,12 @@
 #include "reports/sweep_report.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/csv.h"
 #include "reports/question.h"
 #include "reports/records_csv.h"
 #include "reports/result_schema.h"
@@ -17,7 +18,7 @@ namespace {
 
 struct Point {
   std::vector<std::string> values;
-  MetricsList metrics;
+  std::string result;  ///< as text
   std::string error;
 };
 
@@ -25,14 +26,15 @@ struct Point {
 template <class Use>
 void for_each_point(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store, Use use) {
   for (std::size_t i = 0; i < outcome.points.size(); ++i) {
-    Point point{.values = point_values(sweep, outcome.points[i]), .metrics = {}, .error = {}};
+    Point point;
     if (const auto error = outcome.errors.find(outcome.hashes[i]); error != outcome.errors.end()) {
       point.error = error->second;
-    } else if (const auto text = store.find(outcome.hashes[i])) {
-      point.metrics = metrics_from_text(*text);
+    } else if (auto text = store.find(outcome.hashes[i])) {
+      point.result = std::move(*text);
     } else {
       continue;
     }
+    point.values = point_values(sweep, outcome.points[i]);
     use(point);
   }
 }
@@ -44,13 +46,18 @@ const MetricValue* find(const MetricsList& metrics, std::string_view name) {
   return nullptr;
 }
 
-std::string cell(const MetricValue* value, bool short_form) {
+std::string cell(const MetricValue* value) {
   if (value == nullptr) return "";
-  if (const double* number = std::get_if<double>(value))
-    return short_form ? significant(*number) : std::isfinite(*number) ? fmt::format("{}", *number) : "";
-  if (const bool* truth = std::get_if<bool>(value))
-    return short_form ? (*truth ? "yes" : "no") : (*truth ? "true" : "false");
+  if (const double* number = std::get_if<double>(value)) return significant(*number);
+  if (const bool* truth = std::get_if<bool>(value)) return *truth ? "yes" : "no";
   return std::get<std::string>(*value);
+}
+
+/// A value of a result's text as a CSV holds it: numbers as they are, nothing for infinity and NaN.
+std::string_view csv_cell(std::string_view value) {
+  if (value.starts_with('\'')) return value.substr(1);
+  const char first = value[value.size() > 1 && value[0] == '-' ? 1 : 0];
+  return first == 'n' || first == 'i' ? std::string_view() : value;
 }
 
 /// A value of the grid with its type: numbers stay numbers.
@@ -81,55 +88,91 @@ Json entry_of(const std::vector<std::string>& keys, const Point& p, SweepVerdict
   if (!p.error.empty()) {
     entry["error"] = p.error;
   } else {
-    add_metrics(p.metrics, entry["result"]);
+    add_metrics(metrics_from_text(p.result), entry["result"]);
   }
   verdict.add(keys_of(keys, p.values), p.error.empty() ? entry["result"] : Json());
   return entry;
 }
 
-/// The text of that JSON, point after point.
-class SweepJson {
- public:
-  SweepJson(const StoredSweep& sweep, const Json& question) : keys_(sweep.keys), verdict_(sweep.model, sweep.gpu) {
-    Json head = head_of(sweep);
-    if (!question.is_null()) head["question"] = question;
-    out_ = head.dump(2, ' ', false, Json::error_handler_t::replace);
-    out_.erase(out_.size() - 2);  // the closing brace: points follow
-    out_ += ",\n  \"points\": [";
-  }
-  void add(const Point& p) {
-    out_ += (first_ ? "\n    " : ",\n    ") +
-            entry_of(keys_, p, verdict_).dump(-1, ' ', false, Json::error_handler_t::replace);
-    first_ = false;
-  }
-  std::string text() const {
-    return out_ + "\n  ],\n  \"verdict\": " +
-           verdict_json(verdict_.verdict()).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n}\n";
-  }
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
- private:
-  std::vector<std::string> keys_;
-  std::string out_;
-  SweepVerdict verdict_;
-  bool first_ = true;
-};
-
-std::string json_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
-                        Fidelity fidelity) {
-  SweepJson json(stored(sweep), question_json(sweep.scenario, fidelity));
-  for_each_point(sweep, outcome, store, [&](const Point& p) { json.add(p); });
-  return json.text();
+/// Writes that JSON point by point.
+void write_json(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store, Fidelity fidelity,
+                const Write& write) {
+  const StoredSweep told = stored(sweep);
+  Json head = head_of(told);
+  if (const Json question = question_json(sweep.scenario, fidelity); !question.is_null()) head["question"] = question;
+  std::string begin = head.dump(2, ' ', false, Json::error_handler_t::replace);
+  begin.erase(begin.size() - 2);  // the closing brace: points follow
+  write(begin + ",\n  \"points\": [");
+  SweepVerdict verdict(told.model, told.gpu);
+  std::string_view between = "\n    ";
+  for_each_point(sweep, outcome, store, [&](const Point& p) {
+    write(between);
+    write(text_of(entry_of(told.keys, p, verdict)));
+    between = ",\n    ";
+  });
+  write("\n  ],\n  \"verdict\": " + text_of(verdict_json(verdict.verdict())) + "\n}\n");
 }
 
-/// All names in order of first occurrence.
-std::vector<std::string> all_names(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store) {
-  std::vector<std::string> names;
-  for_each_point(sweep, outcome, store, [&](const Point& p) {
-    for (const auto& [name, value] : p.metrics) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+/// The model and the GPU if they are the same in all points.
+std::vector<std::pair<std::string, std::string>> unvaried(const StoredSweep& sweep) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!sweep.model.empty()) out.emplace_back("model", sweep.model);
+  if (!sweep.gpu.empty()) out.emplace_back("gpu", sweep.gpu);
+  return out;
+}
+
+/// Names of metrics and their columns. Results mostly have the same names in the same order.
+class Columns {
+ public:
+  /// The column of a name; a new one for a new name. `next`: where it probably is.
+  std::size_t of(std::string_view name, std::size_t next) {
+    if (next < names_.size() && names_[next] == name) return next;
+    const auto at = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
+    if (at == names_.size()) names_.emplace_back(name);
+    return at;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;  ///< in order of first occurrence
+};
+
+/// Writes all metrics line by line.
+void write_csv(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store, const Write& write) {
+  Columns columns;
+  const auto for_each_metric = [&columns](std::string_view result, const auto& use) {
+    std::size_t next = 0;
+    while (const auto metric = next_metric(result)) {
+      const std::size_t column = columns.of(metric->first, next);
+      use(column, metric->second);
+      next = column + 1;
     }
+  };
+  for_each_point(sweep, outcome, store, [&](const Point& p) { for_each_metric(p.result, [](auto&&...) {}); });
+  const auto same = unvaried(stored(sweep));
+  std::string line;
+  bool first = true;
+  const auto add = [&](std::string_view text) { add_csv_field(line, text, std::exchange(first, false)); };
+  for (const std::string& key : point_keys(sweep)) add(key);
+  for (const std::string& name : columns.names()) add(name);
+  for (const auto& [name, value] : same) add(name);
+  add("error");
+  write(line + "\n");
+  std::vector<std::string_view> cells;
+  for_each_point(sweep, outcome, store, [&](const Point& p) {
+    line.clear();
+    first = true;
+    for (const std::string& value : p.values) add(value);
+    cells.assign(columns.names().size(), {});
+    for_each_metric(p.result, [&](std::size_t column, std::string_view value) { cells[column] = csv_cell(value); });
+    for (const std::string_view cell : cells) add(cell);
+    for (const auto& [name, value] : same) add(value);
+    add(p.error);
+    line += '\n';
+    write(line);
   });
-  return names;
 }
 
 std::vector<std::string> main_names(bool simulate) {
@@ -148,52 +191,43 @@ std::vector<std::string> main_names(bool simulate) {
           "usd_per_million_total_tokens"};
 }
 
-/// The model and the GPU if they are the same in all points.
-std::vector<std::pair<std::string, std::string>> unvaried(const StoredSweep& sweep) {
-  std::vector<std::pair<std::string, std::string>> out;
-  if (!sweep.model.empty()) out.emplace_back("model", sweep.model);
-  if (!sweep.gpu.empty()) out.emplace_back("gpu", sweep.gpu);
-  return out;
-}
-
 }  // namespace
+
+void sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
+                  const std::string& format, Fidelity fidelity, const Write& write) {
+  if (format == "json") return write_json(sweep, outcome, store, fidelity, write);
+  if (format == "csv") return write_csv(sweep, outcome, store, write);
+  const std::vector<std::string> names = main_names(sweep.simulate), keys = point_keys(sweep);
+  std::vector<std::string> header = keys;
+  const StoredSweep told = stored(sweep);
+  header.insert(header.end(), names.begin(), names.end());
+  header.emplace_back("note");
+  Table table(header);
+  table.keys(keys.size());
+  SweepVerdict verdict(told.model, told.gpu);
+  for_each_point(sweep, outcome, store, [&](const Point& p) {
+    const MetricsList all = metrics_from_text(p.result);
+    Json metrics;
+    if (p.error.empty()) add_metrics(all, metrics);
+    verdict.add(keys_of(keys, p.values), metrics);
+    std::vector<std::string> cells = p.values;
+    for (const std::string& name : names) cells.push_back(cell(find(all, name)));
+    const MetricValue* saturated = find(all, "saturated");
+    const MetricValue* reason = find(all, "reason");
+    std::string note = p.error.empty() && reason != nullptr ? "does not fit" : p.error;
+    const bool* grows = saturated != nullptr ? std::get_if<bool>(saturated) : nullptr;
+    if (grows != nullptr && *grows) note = "saturated: the queue grows";
+    cells.push_back(std::move(note));
+    table.row(std::move(cells));
+  });
+  write(table.text() + "\n" + verdict_text(verdict.verdict()));
+}
 
 std::string sweep_report(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store,
                          const std::string& format, Fidelity fidelity) {
-  if (format == "json") return json_report(sweep, outcome, store, fidelity);
-  const bool csv = format == "csv";
-  std::vector<std::string> names = csv ? all_names(sweep, outcome, store) : main_names(sweep.simulate);
-  std::vector<std::string> header = point_keys(sweep);
-  const StoredSweep told = stored(sweep);
-  header.insert(header.end(), names.begin(), names.end());
-  const std::vector<std::pair<std::string, std::string>> same = csv ? unvaried(told) : decltype(unvaried(told))();
-  for (const auto& [name, value] : same) header.push_back(name);
-  header.emplace_back(csv ? "error" : "note");
-  Table table(header);
-  table.keys(point_keys(sweep).size());
-  std::string lines = csv ? table.csv() : "";  // of a million points: cells take four times as much as their text
-  SweepVerdict verdict(told.model, told.gpu);
-  for_each_point(sweep, outcome, store, [&](const Point& p) {
-    if (!csv) {
-      Json metrics;
-      if (p.error.empty()) add_metrics(p.metrics, metrics);
-      verdict.add(keys_of(point_keys(sweep), p.values), metrics);
-    }
-    std::vector<std::string> cells = p.values;
-    for (const std::string& name : names) cells.push_back(cell(find(p.metrics, name), !csv));
-    for (const auto& [name, value] : same) cells.push_back(value);
-    const MetricValue* saturated = find(p.metrics, "saturated");
-    const MetricValue* reason = csv ? nullptr : find(p.metrics, "reason");
-    std::string note = p.error.empty() && reason != nullptr ? "does not fit" : p.error;
-    const bool* grows = saturated != nullptr ? std::get_if<bool>(saturated) : nullptr;
-    if (!csv && grows != nullptr && *grows) note = "saturated: the queue grows";
-    cells.push_back(std::move(note));
-    if (csv)
-      lines += Table(std::move(cells)).csv();
-    else
-      table.row(std::move(cells));
-  });
-  return csv ? lines : table.text() + "\n" + verdict_text(verdict.verdict());
+  std::string out;
+  sweep_report(sweep, outcome, store, format, fidelity, [&](std::string_view text) { out += text; });
+  return out;
 }
 
 Json stored_sweep_json(const std::string& path) {
@@ -203,8 +237,7 @@ Json stored_sweep_json(const std::string& path) {
   Json out = head_of(sweep);
   Json& list = out["points"] = Json::array();
   for (const StoredPoint& p : points)
-    list.push_back(
-        entry_of(sweep.keys, {.values = p.values, .metrics = metrics_from_text(p.result), .error = {}}, verdict));
+    list.push_back(entry_of(sweep.keys, {.values = p.values, .result = p.result, .error = {}}, verdict));
   out["verdict"] = verdict_json(verdict.verdict());
   return out;
 }

@@ -225,7 +225,7 @@ std::size_t Table::width() const { return Layout(rows_, words_, keys_).all(); }
 std::string Table::csv() const {
   std::string out;
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) out += (i ? "," : "") + csv_field(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) add_csv_field(out, row[i], i == 0);
     out += "\n";
   }
   return out;

@@ -1,6 +1,7 @@
 // Operators that depend only on the number of tokens: everything except attention and state scans.
 
 #include <algorithm>
+#include <span>
 
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
@@ -135,13 +136,17 @@ bool TokenPass::comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix
 }
 
 void TokenPass::projections(const LayerKind& kind) {
-  for (const WeightMatrix& matrix : layer_weights(model_, kind, sharding_).matrices) {
+  LayerWeights own;
+  if (!context_.weights) own = layer_weights(model_, kind, sharding_);
+  const LayerWeights& weights =
+      context_.weights ? (*context_.weights)[static_cast<std::size_t>(&kind - model_.layers.data())] : own;
+  for (const WeightMatrix& matrix : weights.matrices) {
     if (!matrix.projection) continue;
     enter(kind, matrix.stage);
     if (matrix.role == WeightRole::kFloat32) list_.stream("router_cast", kind.count, tokens_ * matrix.k * 6.0);
     const bool quantize = matrix.input != ProductInput::kEarlier && !comes_in_nvfp4(kind, matrix);
     const bool whole = context_.merged_projections || matrix.merges.empty();
-    for (const double columns : whole ? std::vector{matrix.n} : matrix.merges)
+    for (const double columns : whole ? std::span(&matrix.n, 1) : std::span(matrix.merges))
       list_.product(matrix.name, kind.count, tokens_, matrix.k, columns, matrix.role, quantize);
   }
 }

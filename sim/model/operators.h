@@ -3,6 +3,7 @@
 // collectives) are separate from those that depend on the context (attention), because prefill chunks and decode tokens
 // of a step share the former.
 
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "sim/model/operator_settings.h"
 #include "sim/model/sharding.h"
 #include "sim/model/stage.h"
+#include "sim/model/weights.h"
 
 namespace roofcast {
 
@@ -77,6 +79,7 @@ struct Operator {
 /// Everything that the operators of a step depend on besides the batch.
 struct OperatorContext : OperatorSettings {
   const ModelSpec* model = nullptr;
+  std::shared_ptr<const std::vector<LayerWeights>> weights;  ///< layer_weights() of each kind of layer, for speed
   Precision precision;
   Sharding sharding;
   Routing routing;

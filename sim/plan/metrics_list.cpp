@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include "base/from_chars.h"
@@ -108,32 +109,39 @@ MetricsList metrics_of(const ServingMetrics& m, const Scenario& s) {
 }
 
 std::string to_text(const MetricsList& metrics) {
-  std::string out;
+  fmt::memory_buffer out;
+  const auto add = [&](std::string_view text) { out.append(text); };
   for (const auto& [name, value] : metrics) {
-    out += name;
+    add(name);
     if (const double* number = std::get_if<double>(&value)) {
-      fmt::format_to(std::back_inserter(out), "={}\n", *number);  // the shortest text that reads back the same
+      // The shortest text that reads back the same.
+      fmt::format_to(fmt::appender(out), FMT_COMPILE("={}\n"), *number);
     } else if (const bool* truth = std::get_if<bool>(&value)) {
-      out += *truth ? "=true\n" : "=false\n";
+      add(*truth ? "=true\n" : "=false\n");
     } else {
       std::string text = std::get<std::string>(value);
       std::replace(text.begin(), text.end(), '\n', ' ');
-      out += "='" + text + "\n";
+      add("='"), add(text), add("\n");
     }
   }
-  return out;
+  return fmt::to_string(out);
+}
+
+std::optional<std::pair<std::string_view, std::string_view>> next_metric(std::string_view& text) {
+  if (text.empty()) return std::nullopt;
+  const std::size_t end = text.find('\n'), equals = text.find('=');
+  if (end == std::string_view::npos || equals == std::string_view::npos || equals + 1 >= end)
+    throw ConfigError("a result in the store is damaged");
+  const std::pair line{text.substr(0, equals), text.substr(equals + 1, end - equals - 1)};
+  text.remove_prefix(end + 1);
+  return line;
 }
 
 MetricsList metrics_from_text(std::string_view text) {
   MetricsList out;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n'), equals = text.find('=');
-    if (end == std::string_view::npos || equals == std::string_view::npos || equals + 1 >= end) {
-      throw ConfigError("a result in the store is damaged");
-    }
-    const std::string_view value = text.substr(equals + 1, end - equals - 1);
-    std::string name(text.substr(0, equals));
-    text.remove_prefix(end + 1);
+  while (const auto line = next_metric(text)) {
+    std::string name(line->first);
+    const std::string_view value = line->second;
     if (value[0] == '\'') {
       out.emplace_back(std::move(name), std::string(value.substr(1)));
     } else if (value == "true" || value == "false") {

@@ -1,6 +1,7 @@
 #pragma once
 // The result of a sweep point as names and values, and its text form in a store.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,5 +23,8 @@ MetricsList metrics_of(const ServingMetrics& metrics, const Scenario& scenario);
 /// One `name=value` per line; numbers are exact. from_text throws ConfigError for anything else.
 std::string to_text(const MetricsList& metrics);
 MetricsList metrics_from_text(std::string_view text);
+
+/// Takes the first line off `text`: a name, and its value as to_text() writes it. Empty at the end.
+std::optional<std::pair<std::string_view, std::string_view>> next_metric(std::string_view& text);
 
 }  // namespace roofcast

@@ -19,6 +19,7 @@ void write_prefix(const Session& session, int shared_tokens, int tokens, Request
   request.prefix_cut = cut ? shared : 0;
   request.prefix_branch = branch ? branched : 0;
   request.prefix_tokens = tokens;
+  if (count == 0) return;
   const auto salt_of = [](int id) { return mix_bits(~static_cast<std::uint64_t>(id)); };
   const std::uint64_t group_salt = mix_bits(session.group), parent_salt = salt_of(session.root()),
                       session_salt = salt_of(session.id);

@@ -43,12 +43,16 @@ class DecodeCurve {
   /// The value at knot `index`, priced by `price(context)` on first use.
   template <class Price>
   const DecodeKnot& at(std::size_t i, double context, const Price& price) {
-    if (knots_.size() <= i) knots_.resize(i + 1 + i / 2);
-    if (std::isnan(knots_[i].seconds)) knots_[i] = price(context);
+    if (i >= knots_.size() || std::isnan(knots_[i].seconds)) add(i, context, price);
     return knots_[i];
   }
 
  private:
+  template <class Price>
+  [[gnu::noinline]] void add(std::size_t i, double context, const Price& price) {
+    if (knots_.size() <= i) knots_.resize(i + 1 + i / 2);
+    knots_[i] = price(context);
+  }
   std::vector<DecodeKnot> knots_;
 };
 

@@ -36,6 +36,7 @@ OperatorSum sum_of(const std::vector<Operator>& operators, const Machine& machin
 struct PricedOperators {
   std::vector<Operator> operators;
   std::vector<Cost> costs;
+  mutable std::vector<double> discrepancies = {};  ///< discrepancy_of() each, once a breakdown has asked; NaN: not yet
 };
 PricedOperators price(std::vector<Operator> operators, const Machine& machine);
 OperatorSum sum_of(const PricedOperators& priced, const Machine& machine);
@@ -46,15 +47,20 @@ template <class Sum = OperatorSum>
 class RememberedSums {
  public:
   Sum& at(std::size_t i, const auto& price) {
+    if (i / kPage < pages_.size() && pages_[i / kPage]) {
+      if (Sum& sum = (*pages_[i / kPage])[i % kPage]; sum.known()) return sum;
+    }
+    return add(i, price);
+  }
+
+ private:
+  [[gnu::noinline]] Sum& add(std::size_t i, const auto& price) {
     if (pages_.size() <= i / kPage) pages_.resize(i / kPage + 1);
     auto& page = pages_[i / kPage];
     if (!page) page = std::make_unique<Page>();
     Sum& sum = (*page)[i % kPage];
-    if (!sum.known()) sum = price();
-    return sum;
+    return sum = price();
   }
-
- private:
   static constexpr std::size_t kPage = std::bit_floor(4096 / sizeof(Sum));
   using Page = std::array<Sum, kPage>;
   std::vector<std::unique_ptr<Page>> pages_;

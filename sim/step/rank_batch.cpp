@@ -51,6 +51,7 @@ double even_tokens(const Chunks& all, const Sharding& sharding) {
 }  // namespace
 
 double micro_batches(const StepBatch& batch, const Sharding& sharding) {
+  if (sharding.pp <= 1) return 1;
   const auto goes_on = [](const PrefillChunk& chunk) { return !chunk.last; };
   if (batch.followed || std::any_of(batch.prefills.begin(), batch.prefills.end(), goes_on)) return sharding.pp;
   const double ranks = sharding.attention_dp, each = std::ceil(batch.decodes / ranks);

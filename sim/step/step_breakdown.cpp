@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include "sim/step/operator_cost.h"
@@ -11,17 +13,24 @@
 namespace roofcast {
 namespace {
 
+double discrepancy(const PricedOperators& priced, std::size_t i, const Deployment& d) {
+  std::vector<double>& known = priced.discrepancies;
+  if (known.empty()) known.assign(priced.operators.size(), std::numeric_limits<double>::quiet_NaN());
+  if (std::isnan(known[i])) known[i] = discrepancy_of(priced.operators[i].work, *d.efficiency, d.gpu, d.roofline());
+  return known[i];
+}
+
 /// Calls with the same name share a line; its bound is that of the slowest.
-void add_operator(std::vector<OperatorTime>& lines, const std::string& name, const Work& work, const Cost& cost,
-                  double count, const Deployment& d) {
+void add_operator(std::vector<OperatorTime>& lines, const std::string& name, const PricedOperators& priced,
+                  std::size_t i, const Cost& cost, double count, const Deployment& d) {
   if (count <= 0) return;
   // Searched from the end, where the mixers of many prompts are.
   auto line = std::find_if(lines.rbegin(), lines.rend(), [&](const OperatorTime& l) { return l.name == name; });
   if (line == lines.rend()) {
     lines.push_back({.name = name,
                      .cost = {.bound = cost.bound},
-                     .family = family_of(work),
-                     .discrepancy = discrepancy_of(work, *d.efficiency, d.gpu, d.roofline())});
+                     .family = family_of(priced.operators[i].work),
+                     .discrepancy = discrepancy(priced, i, d)});
     line = lines.rbegin();
   }
   if (cost.time * count > line->cost.time) line->cost.bound = cost.bound;
@@ -77,7 +86,7 @@ StepBreakdown StepModel::breakdown(const StepBatch& asked) {
       if (op.stage == Stage::kDispatch || op.stage == Stage::kCombine) cost.time *= exposed;
       if (launches_of(op.work, machine).collective) cost.time += Seconds(s.host.rank_skew());
       const std::string& name = encodes ? (encoder_name = "encoder_" + op.name) : op.name;
-      add_operator(out.operators, name, op.work, cost, op.count * share, *s.deployment);
+      add_operator(out.operators, name, priced, i, cost, op.count * share, *s.deployment);
     }
   };
   const auto add_some = [&](const auto& part, double share, const auto& wanted) {
@@ -108,6 +117,17 @@ StepBreakdown StepModel::breakdown(const StepBatch& asked) {
   const Seconds host(total.host.least(total.sum.launches) + total.host.before);
   out.bound = host > out.gpu_time ? Bound::kHost : slowest_bound(out.operators);
   return out;
+}
+
+Seconds StepModel::gpu_time_alone(const PrefillChunk& chunk) {
+  constexpr std::size_t kMost = 1U << 16;
+  auto& alone = state_->alone;
+  const std::pair key{chunk.tokens, chunk.context_before};
+  if (const auto found = alone.find(key); found != alone.end()) return found->second;
+  if (alone.size() > kMost) alone.clear();
+  const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(deployment().sharding.attention_dp),
+                                         {chunk.tokens, chunk.context_before, true});
+  return alone[key] = breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks}).gpu_time;
 }
 
 }  // namespace roofcast

@@ -98,6 +98,8 @@ class StepModel {
 
   /// The step operator by operator.
   StepBreakdown breakdown(const StepBatch& batch);
+  /// GPU time of a step in which each attention-DP rank has this one chunk and nothing else. Cached.
+  Seconds gpu_time_alone(const PrefillChunk& chunk);
 
  private:
   struct State;

@@ -1,6 +1,7 @@
 #include "sim/step/step_parts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/step/operator_cost.h"
 
@@ -72,7 +73,12 @@ StepParts::StepParts(const Deployment& deployment)
       machine_(deployment.machine()),
       skew_(deployment.fidelity == Fidelity::kIdeal ? 0.0 : deployment.engine.host.rank_skew.base()),
       combining_sms_(deployment.gpu.architecture == Architecture::kBlackwell ? combining_sms(deployment) : 0.0),
-      spec_(deployment.adapters) {}
+      spec_(deployment.adapters) {
+  auto weights = std::make_shared<std::vector<LayerWeights>>();
+  for (const LayerKind& kind : deployment.model.layers)
+    weights->push_back(layer_weights(deployment.model, kind, deployment.sharding));
+  context_.weights = std::move(weights);
+}
 
 /// Ranks that share the experts are priced by the tokens of the most loaded rank and of the group, both rounded up.
 std::vector<Operator> StepParts::operators(const TokenPart& part) const {

@@ -45,16 +45,10 @@ class StepParts {
  public:
   explicit StepParts(const Deployment& deployment);
 
-  /// The operators of a part. The last part of each kind, of prompts the last four, is cached: successive steps often
-  /// have the same parts.
+  /// The operators of a part. The latest parts of each kind are cached: successive steps often have the same parts.
   const PricedOperators& priced(const TokenPart& part);
   const PricedOperators& priced(const HeadPart& part) { return latest(head_priced_, part); }
-  const PricedOperators& priced(const PrefillPart& part) {
-    for (const Latest<PrefillPart>& kept : prefills_priced_) {
-      if (kept && kept->first == part) return kept->second;
-    }
-    return latest(prefills_priced_[next_prefill_++ % prefills_priced_.size()], part);
-  }
+  const PricedOperators& priced(const PrefillPart& part) { return latest(prefills_priced_, part); }
   PricedOperators priced(const AdapterPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const EncoderPart& part) const { return price(operators(part), machine_); }
   PricedOperators priced(const EncodedPart& part) const { return price(operators(part), machine_); }
@@ -77,7 +71,7 @@ class StepParts {
             .launches = at.low.launches};
   }
   OperatorSum sum(const PrefillPart& part);
-  DecodePlace place(const DecodePart& part) {
+  [[gnu::always_inline]] DecodePlace place(const DecodePart& part) {  // every decode step calls it
     DecodeCurve& knots = curve(static_cast<int>(part.sequences), part.query_len);
     const auto priced = [&](double context) { return knot(part, context); };
     const DecodeSegment segment = decode_segment(part.mean_context);
@@ -96,11 +90,17 @@ class StepParts {
   std::vector<Operator> operators(const PrefillPart& part) const;
 
   template <class Part>
-  using Latest = std::optional<std::pair<Part, PricedOperators>>;
+  struct Latest {
+    std::array<std::optional<std::pair<Part, PricedOperators>>, 8> parts;
+    std::size_t next = 0;  ///< the place of the next part
+  };
   template <class Part>
   const PricedOperators& latest(Latest<Part>& kept, const Part& part) {
-    if (!kept || !(kept->first == part)) kept.emplace(part, price(operators(part), machine_));
-    return kept->second;
+    for (const auto& known : kept.parts) {
+      if (known && known->first == part) return known->second;
+    }
+    auto& place = kept.parts[kept.next++ % kept.parts.size()];
+    return place.emplace(part, price(operators(part), machine_)).second;
   }
   OperatorSum token_sum(double tokens);
   DecodeKnot knot(const DecodePart& part, double mean_context) const;
@@ -126,8 +126,7 @@ class StepParts {
   Machine machine_;
   Latest<TokenPart> tokens_priced_;
   Latest<HeadPart> head_priced_;
-  std::array<Latest<PrefillPart>, 4> prefills_priced_;  ///< a step of prompts one behind another has three kinds
-  std::size_t next_prefill_ = 0;
+  Latest<PrefillPart> prefills_priced_;
   RememberedSums<> tokens_exact_, tokens_knots_, head_;
   double skew_;           ///< seconds between the arrivals of ranks at a collective
   double combining_sms_;  ///< SMs that combine results while experts still run; 0: all

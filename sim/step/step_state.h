@@ -3,7 +3,11 @@
 
 #include <memory>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include <boost/container_hash/hash.hpp>
 
 #include "sim/step/expert_overlap.h"
 #include "sim/step/prompt_encoding.h"
@@ -75,7 +79,9 @@ struct StepModel::State {
   StepParts parts;
   PromptEncoding encoding;
   std::vector<TiledHeads> tiles;  ///< empty: decode next to prefill takes no longer than alone
-  double routed_share;            ///< fraction of the layers with attention that have routed experts
+  /// Of gpu_time_alone(), by the tokens and the context of the chunk.
+  std::unordered_map<std::pair<int, int>, Seconds, boost::hash<std::pair<int, int>>> alone;
+  double routed_share;  ///< fraction of the layers with attention that have routed experts
 
   /// Tokens of one micro-batch of a split step.
   TokenPart piece(const TokenPart& whole, double batches) const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "sim/plan/parallel.h"
@@ -21,7 +23,7 @@ std::vector<std::size_t> missing_points(SweepOutcome& out, const SweepStore& sto
       missing.push_back(i);
     }
   }
-  std::unordered_set<std::string> claimed;
+  std::unordered_set<std::string_view> claimed;
   std::erase_if(missing, [&](std::size_t i) { return !claimed.insert(out.hashes[i]).second; });
   return missing;
 }
