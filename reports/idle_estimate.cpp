@@ -1,5 +1,6 @@
 #include "reports/idle_estimate.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -7,8 +8,8 @@
 
 #include "reports/estimate_report.h"
 #include "sim/plan/idle_settings.h"
-#include "sim/plan/spec_cache.h"
 #include "sim/plan/search/idle_in_run.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/plan/steady_load.h"
 #include "sim/step/deployment.h"
 
@@ -20,6 +21,11 @@ constexpr std::array<std::string_view, 8> kOfSimulation{"policy",   "max_queue",
                                                         "failures", "autoscaling", "objectives", "workload"};
 
 }  // namespace
+
+bool only_simulated(std::string_view key) {
+  const std::string_view first = key.substr(0, key.find('.'));
+  return first != "workload" && std::find(kOfSimulation.begin(), kOfSimulation.end(), first) != kOfSimulation.end();
+}
 
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                           const EstimateRequest& request, const Estimate& estimate) {
