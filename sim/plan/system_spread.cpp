@@ -169,11 +169,11 @@ SystemSpread planned_spread(const Deployment& d, LoadRegime regime, const HostSh
 }
 
 /// Where the host launches kernel by kernel, its pace covers the whole step.
-HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end) {
+HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end, Seconds ttft) {
   const auto share = [](Seconds host, Seconds time) { return time > Seconds(0) ? std::min(1.0, host / time) : 0.0; };
-  const double launching = launched_share(decode);
-  return {launching, launching > 0 ? 0.0 : share(decode.host_time, decode.time),
-          share(front_end + prefill.host_time, front_end + prefill.time)};
+  const double launching = launched_share(decode), step = share(decode.host_time, decode.time);
+  const Seconds own = front_end + prefill.time, wait = std::max(Seconds(0), ttft - own);
+  return {launching, launching > 0 ? 0.0 : step, share(front_end + prefill.host_time + wait * step, own + wait)};
 }
 
 double launched_share(const StepBreakdown& step) {

@@ -43,8 +43,8 @@ struct SystemSpread {
   LogSpread ttft, tpot;
 };
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, const HostShares& shares);
-/// `front_end`: the time of a request before its prompt runs.
-HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end);
+/// `front_end`: the time of a request before its prompt runs. What `ttft` is longer is a wait for other steps.
+HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end, Seconds ttft);
 /// The fraction of a step spent launching kernels, 0 to 1; 0 with CUDA graphs.
 double launched_share(const StepBreakdown& step);
 /// The spread of GPU power; zero for the ideal roofline.

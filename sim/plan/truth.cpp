@@ -100,7 +100,7 @@ StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const Servi
   const Seconds front_end =
       d->fidelity == Fidelity::kIdeal ? Seconds(0) : intake_time(d->engine, prompt) + d->engine.host.request_latency;
   return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time),
-          host_shares(decode, prefill, front_end)};
+          host_shares(decode, prefill, front_end, m.ttft_ms.mean() * kMillisecond)};
 }
 
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw) {
