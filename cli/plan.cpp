@@ -77,7 +77,10 @@ int run_plan(std::span<const std::string> arguments) {
   if (options.has("emit")) reports::check_launch_engine(options.text("emit"));
   if (options.has("emit-as") && !options.has("emit"))
     throw ConfigError("--emit-as: needs --emit ENGINE; --format json has the result");
-  const SearchOptions search{.fidelity = options.fidelity(), .prune = !options.has("exhaustive"), .confirm = true};
+  const SearchOptions search{.fidelity = options.fidelity(),
+                             .prune = !options.has("exhaustive"),
+                             .confirm = true,
+                             .tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }};
   if (has_services(tree)) return run_services(options, tree, search);
   const auto start = std::chrono::steady_clock::now();
   const PlanAnswer answer = answer_plan(tree, search, options.has("emit") ? PlanDetail::kRanking : PlanDetail::kAll);

@@ -16,6 +16,7 @@
 #include "base/output_file.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "reports/idle_estimate.h"
 #include "reports/sweep_report.h"
 
 namespace roofcast::cli {
@@ -138,7 +139,11 @@ void end_in_good_order() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit then becomes a write error, which the store reports
 }
 
-void tell(const SweepOutcome& outcome, double seconds, Shard shard) {
+void tell(const SweepSpec& sweep, const SweepOutcome& outcome, double seconds, Shard shard) {
+  for (const std::string& key : point_keys(sweep)) {
+    if (!sweep.simulate && reports::only_simulated(key))
+      fmt::print(stderr, "{} changes nothing in an estimate; 'run: simulate' plays requests\n", key);
+  }
   if (!outcome.errors.empty()) {
     fmt::print(stderr, "{} combinations are not possible; the first: {}\n", outcome.errors.size(),
                outcome.errors.begin()->second);
@@ -197,7 +202,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
       reports::sweep_report(sweep, outcome, store, options.format(), options.fidelity(), write);
     });
   }
-  tell(outcome, wall.count(), part.parts.shard);
+  tell(sweep, outcome, wall.count(), part.parts.shard);
   return kDone;
 }
 

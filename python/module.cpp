@@ -34,7 +34,7 @@ class RequestColumns final : public Observer {
                                          static_cast<double>(r.prompt_tokens),
                                          static_cast<double>(r.output_tokens),
                                          r.ttft.in(kMillisecond),
-                                         r.tpot().in(kMillisecond),
+                                         r.in_turn() > 1 ? r.tpot().in(kMillisecond) : std::nan(""),
                                          r.e2el.in(kMillisecond),
                                          r.queue.in(kMillisecond),
                                          static_cast<double>(r.cached_tokens),

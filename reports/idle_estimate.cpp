@@ -23,6 +23,11 @@ constexpr std::array<std::string_view, 8> kOfSimulation{"policy",   "max_queue",
 
 }  // namespace
 
+bool only_simulated(std::string_view key) {
+  const std::string_view first = key.substr(0, key.find('.'));
+  return first != "workload" && std::find(kOfSimulation.begin(), kOfSimulation.end(), first) != kOfSimulation.end();
+}
+
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                           const EstimateRequest& request, const Estimate& estimate, SpecCache* specs) {
   std::vector<std::string> lines, said = idle_settings(scenario, read);

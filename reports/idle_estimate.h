@@ -2,6 +2,7 @@
 // Settings of a scenario that have no effect on an estimate.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/plan/estimate.h"
@@ -16,5 +17,8 @@ namespace roofcast::reports {
 std::vector<std::string> idle_in_estimate(const ConfigTree& scenario, const Scenario& read, Fidelity fidelity,
                                           const EstimateRequest& request, const Estimate& estimate,
                                           SpecCache* specs = nullptr);
+
+/// Whether a key of a scenario has a meaning for the simulation alone.
+bool only_simulated(std::string_view key);
 
 }  // namespace roofcast::reports

@@ -63,6 +63,7 @@ constexpr std::array kSettings{
             [](const EngineSpec& e) {
               return word_of(e.async_drafts, {"none", "layers", "all"});
             }},
+    Setting{"async_pipelines", [](const EngineSpec& e) { return text_of(e.async_pipelines); }},
     Setting{"scheduler_launches", [](const EngineSpec& e) { return text_of(e.scheduler_launches); }},
     Setting{"prefill_wait_ratio", [](const EngineSpec& e) { return text_of(e.prefill_wait_ratio); }},
     Setting{"prefill_wait_steps", [](const EngineSpec& e) { return text_of(e.prefill_wait_steps); }},

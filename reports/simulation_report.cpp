@@ -527,9 +527,10 @@ std::string simulation_report(const ServingMetrics& m, const Scenario& s, const 
 std::string request_csv_header() { return fmt::format("{}\n", fmt::join(result_keys::kRequestColumns, ",")); }
 
 std::string request_csv_line(const RequestRecord& r) {
-  return fmt::format("{},{:.6f},{},{},{:.4f},{:.4f},{:.4f},{:.4f},{},{},{}\n", r.id, r.arrival.base(), r.prompt_tokens,
-                     r.output_tokens, r.ttft.in(kMillisecond), r.tpot().in(kMillisecond), r.e2el.in(kMillisecond),
-                     r.queue.in(kMillisecond), r.cached_tokens, r.preemptions, r.replica);
+  const std::string tpot = r.in_turn() > 1 ? fmt::format("{:.4f}", r.tpot().in(kMillisecond)) : "";
+  return fmt::format("{},{:.6f},{},{},{:.4f},{},{:.4f},{:.4f},{},{},{}\n", r.id, r.arrival.base(), r.prompt_tokens,
+                     r.output_tokens, r.ttft.in(kMillisecond), tpot, r.e2el.in(kMillisecond), r.queue.in(kMillisecond),
+                     r.cached_tokens, r.preemptions, r.replica);
 }
 
 }  // namespace roofcast::reports

@@ -28,7 +28,7 @@ struct Client {
   double output_cv = 0;                                            ///< of lognormal lengths; 0: constant
   ConfigTree prompt_tokens;                                        ///< default of the workload
   double length_ratio = 1;                                         ///< lengths lie in [ratio L, L]
-  ConfigTree drawn_as, distinct_prompts, think_time;               ///< keys of a workload
+  ConfigTree drawn_as, distinct_prompts, think_time, send_delay;   ///< keys of a workload
   struct Change {
     ConfigTree when, workload;
   };
@@ -67,6 +67,7 @@ Client parse_client_document(const ConfigTree& tree) {
   c.drawn_as = in.tree("drawn_as");
   c.distinct_prompts = in.tree("distinct_prompts");
   c.think_time = in.tree("think_time");
+  c.send_delay = in.tree("send_delay");
   for (const ConfigTree& item : in.list("changes")) {
     ConfigReader change(item, "a change of a client");
     c.changes.push_back({change.tree("when"), change.tree("workload")});
@@ -104,8 +105,8 @@ class Expansion {
 
   ConfigTree run() {
     for (const ConfigNode::Entry& entry : workload_->entries) {
-      const bool ours =
-          entry.key == "client" || entry.key == "client_date" || entry.key == "concurrency" || entry.key == "rate";
+      const bool ours = entry.key == "client" || entry.key == "client_date" || entry.key == "concurrency" ||
+                        entry.key == "rate" || entry.key == "send_delay";
       if (!ours) entries_.push_back(entry);
     }
     for (const Client::Change& change : client_.changes) {
@@ -148,14 +149,14 @@ class Expansion {
   }
 
   void arrivals() {
-    const ConfigTree *concurrency = find("concurrency"), *rate = find("rate");
+    const ConfigTree *concurrency = find("concurrency"), *rate = find("rate"), *delay = find("send_delay");
     const Mark& mark = workload_->mark;
     if (concurrency != nullptr && rate != nullptr)
       throw ConfigError((*rate)->mark, "'concurrency' and 'rate' are two kinds of load; give one");
     if (concurrency != nullptr && !client_.closed_loop) refuse(*concurrency, "a fixed number of requests in flight");
     if (rate != nullptr && !client_.open_loop) refuse(*rate, "requests at a rate");
     if (has("arrivals")) {
-      const ConfigTree* load = concurrency != nullptr ? concurrency : rate;
+      const ConfigTree* load = concurrency != nullptr ? concurrency : rate != nullptr ? rate : delay;
       if (load != nullptr) throw ConfigError((*load)->mark, "'arrivals' says how requests arrive; leave this out");
       return;
     }
@@ -165,14 +166,25 @@ class Expansion {
       std::vector<ConfigNode::Entry> loop{{"process", mark, make_scalar("closed_loop", mark)},
                                           {"concurrency", mark, *concurrency}};
       if (client_.think_time) loop.push_back({"think_time", mark, client_.think_time});
+      delay_sends(loop);
       put("arrivals", make_map(std::move(loop), mark));
     } else if (rate != nullptr && (*rate)->scalar != "inf") {
-      put("arrivals", make_map({{"process", mark, make_scalar("poisson", mark)}, {"rate", mark, *rate}}, mark));
+      std::vector<ConfigNode::Entry> open{{"process", mark, make_scalar("poisson", mark)}, {"rate", mark, *rate}};
+      if (delay != nullptr) open.push_back({"send_delay", (*delay)->mark, *delay});  // refused where it is read
+      put("arrivals", make_map(std::move(open), mark));
     } else if (rate != nullptr || client_.all_at_once) {
-      put("arrivals", make_map({{"process", mark, make_scalar("all_at_once", mark)}}, mark));
+      std::vector<ConfigNode::Entry> once{{"process", mark, make_scalar("all_at_once", mark)}};
+      delay_sends(once);
+      put("arrivals", make_map(std::move(once), mark));
     } else {
       throw ConfigError(mark, fmt::format("client '{}' needs {}", client_.name, loads_of(client_)));
     }
+  }
+
+  void delay_sends(std::vector<ConfigNode::Entry>& arrivals) const {
+    const ConfigTree* own = find("send_delay");
+    if (own != nullptr || client_.send_delay)
+      arrivals.push_back({"send_delay", workload_->mark, own != nullptr ? *own : client_.send_delay});
   }
 
   /// Takes a plain number of output tokens as their mean.

@@ -20,6 +20,11 @@ std::optional<KernelRelease> kernel_release(const Deployment& d) {
   return KernelRelease{last.substr(0, dash), last.substr(dash + 1)};
 }
 
+bool has_kernels_of_another_engine(const Deployment& d) {
+  const std::optional<KernelRelease> measured = kernel_release(d);
+  return measured && measured->engine != d.engine.name;
+}
+
 bool has_kernels_of_another_release(const Deployment& d) {
   const std::optional<KernelRelease> measured = kernel_release(d);
   if (!measured) return false;

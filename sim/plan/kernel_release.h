@@ -18,5 +18,7 @@ std::optional<KernelRelease> kernel_release(const Deployment& deployment);
 
 /// Whether that release is of another engine or minor version: 0.12 and 0.24, but not 0.24.0 and 0.24.1.
 bool has_kernels_of_another_release(const Deployment& deployment);
+/// Whether they were measured under another engine.
+bool has_kernels_of_another_engine(const Deployment& deployment);
 
 }  // namespace roofcast

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/config_reader.h"
 #include "base/config_release.h"
 #include "sim/step/deployment.h"
 
@@ -31,6 +32,17 @@ void check_launch(const Deployment& d, const ConfigTree& engine, bool forced) {
       std::find(kVllmBlocks.begin(), kVllmBlocks.end(), e.block_size) == kVllmBlocks.end()) {
     throw ConfigError((*block)->mark, fmt::format("vLLM takes a 'block_size' of {}, not {}",
                                                   fmt::join(kVllmBlocks, ", "), e.block_size));
+  }
+  if (const ConfigTree* asynchronous = written(engine, "async_scheduling");
+      asynchronous && ConfigReader(engine, "an engine").boolean("async_scheduling", false)) {
+    if (e.name == "hf-transformers")
+      throw ConfigError((*asynchronous)->mark,
+                        "generate() prepares a step when the last one has ended: it has no "
+                        "'async_scheduling'");
+    if (!e.async_pipelines && d.sharding.pp > 1)
+      throw ConfigError((*asynchronous)->mark, fmt::format("{} {} has no 'async_scheduling' with pipeline stages "
+                                                           "(vLLM has from 0.15.0 on)",
+                                                           vllm ? "vLLM" : e.name, e.version));
   }
   // src/llama-kv-cache.cpp: cells of one token
   if (const ConfigTree* block = written(engine, "block_size"); e.name == "llama-cpp" && block && e.block_size > 1)

@@ -174,6 +174,7 @@ Condition::Condition(const ConfigTree& when) {
   attention_dp_ = flag_of(in, "attention_dp"), disaggregated_ = flag_of(in, "disaggregated");
   if (const auto range = range_of(in, "prompt_tokens")) prompt_tokens_ = {range->first, range->second};
   if (const auto range = range_of(in, "output_tokens")) output_tokens_ = {range->first, range->second};
+  if (const auto range = range_of(in, "ep")) ep_ = {range->first, range->second};
   client_since_ = in.text("client_since", ""), client_until_ = in.text("client_until", "");
   in.finish();
 }
@@ -200,6 +201,7 @@ bool Condition::holds(const DeploymentFacts& facts) const {
          flag_is(attention_dp_, facts.sharding != nullptr,
                  facts.sharding != nullptr && facts.sharding->attention_dp > 1) &&
          flag_is(disaggregated_, true, facts.disaggregated) && within(prompt_tokens_, facts.prompt_tokens) &&
+         within(ep_, facts.sharding != nullptr ? facts.sharding->ep : 0) &&
          within(output_tokens_, facts.output_tokens) &&
          (!dated || (!facts.version.empty() && in_force(facts.version, since_, until_)));
 }

@@ -44,7 +44,7 @@ bool has_indexed_latents(const ModelSpec& model);
 
 /// A condition {engine, since, until, gpu, architecture, model, family, model_type, weights, kv_cache: a name or a list
 /// of names, `*` stands for any text; experts, indexed, attention_dp, disaggregated: true or false; client_since,
-/// client_until: a date; prompt_tokens, output_tokens: [least, most]}. `since` and `until` are engine releases, the
+/// client_until: a date; prompt_tokens, output_tokens, ep: [least, most]}. `since` and `until` are engine releases, the
 /// latter exclusive.
 class Condition {
  public:
@@ -60,7 +60,7 @@ class Condition {
   Names engine_, gpu_, architecture_, model_, family_, model_type_, weights_, kv_cache_;
   std::string since_, until_, client_since_, client_until_;
   std::optional<bool> experts_, indexed_, attention_dp_, disaggregated_;
-  std::optional<Amounts> prompt_tokens_, output_tokens_;
+  std::optional<Amounts> prompt_tokens_, output_tokens_, ep_;
 };
 
 /// Whether a condition depends on the date of the client.

@@ -406,6 +406,7 @@ std::optional<WorkloadSpec> read_workload(ConfigReader& in, SpecCache& specs) {
   if (tree->find("client") != nullptr) {
     const EngineSpec& engine = specs.engine(engine_tree(in, in.has("disaggregation")));
     DeploymentFacts facts{.engine = engine.name, .version = engine.version, .client_date = ""};
+    facts.disaggregated = in.has("disaggregation");
     if (in.has("model")) facts.model = &specs.model(in.tree("model"));
     tree = expand_client(tree, facts);
   }

@@ -60,7 +60,7 @@ LogSpread arrivals_spread(const WorkloadSpec& w, double requests) {
 
 /// Whether users do not pause, so that the number in flight is constant.
 bool in_closed_loop(const WorkloadSpec& w) {
-  return w.arrivals.process == ArrivalSpec::Process::kClosedLoop && w.arrivals.think_time <= Seconds(0);
+  return w.arrivals.process == ArrivalSpec::Process::kClosedLoop && w.arrivals.between_requests() <= Seconds(0);
 }
 
 /// The metrics if every step takes exp(`slower`) times as long.
@@ -91,9 +91,9 @@ LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, 
   const StepSpreads steps = step_spreads(first && apart ? apart->prefill : d, metrics, scenario.serving.replicas);
   double variance = 0;
   for (const double spread : first ? steps.prefill : steps.decode) variance += spread * spread;
-  return together(kernel_spread(std::sqrt(variance)),
-                  spread_of(metric, planned_spread(*d, regime_of(scenario, metrics), steps.launching),
-                            scenario.serving.speculation));
+  return together(
+      kernel_spread(std::sqrt(variance)),
+      spread_of(metric, planned_spread(*d, regime_of(scenario, metrics), steps.host), scenario.serving.speculation));
 }
 
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics) {
@@ -118,8 +118,9 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
       if (has_interval(metric)) values[metric].push_back(std::get<double>(value));
     }
   }
-  const SystemSpread system =
-      system_spread(*scenario.deployment, regime_of(scenario, metrics), spreads[scenario.deployment.get()].launching);
+  HostShares host = spreads[scenario.deployment.get()].host;
+  if (const auto& apart = scenario.serving.disaggregation) host.first = spreads[apart->prefill.get()].host.first;
+  const SystemSpread system = system_spread(*scenario.deployment, regime_of(scenario, metrics), host);
   const MetricsList list = metrics_of(metrics, scenario);
   const auto spread = [&](const std::string& metric, double predicted) {
     // The interval always contains the prediction: tiny shifts may change decisions of the scheduler.

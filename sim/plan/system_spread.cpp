@@ -32,6 +32,7 @@ struct Uncertainty {
   };
   SystemSpread recipe;
   Deviation host, launches, release, another_vendor;
+  double host_costs = 0;
   LogSpread power;
 };
 
@@ -62,6 +63,7 @@ Uncertainty read_uncertainty() {
     *to = {one.number("ttft", {0, 5}), one.number("tpot", {0, 5})};
     one.finish();
   }
+  u.host_costs = unknown.number("host_costs", {0, 5});
   unknown.finish();
   ConfigReader vendor = in.child("another_vendor");
   u.another_vendor = {vendor.number("ttft", {0, 5}), vendor.number("tpot", {0, 5})};
@@ -120,16 +122,24 @@ SystemSpread launching_spread(double share) {
   return normal(Uncertainty::Deviation{share * whole.ttft, share * whole.tpot});
 }
 
+/// A time of which the host takes a share, if its costs are off by a lognormal factor.
+LogSpread host_spread(double share) {
+  const double factor = std::exp(kNinetyPercent * uncertainty().host_costs);
+  return {std::log1p(share * (1 / factor - 1)), std::log1p(share * (factor - 1))};
+}
+
 /// `launch`: what is not known of it; `assumed`: nor is the release, which is the newest.
 SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool assumed,
-                       double launching) {
+                       const HostShares& shares) {
   if (!has_spread(d, regime)) return {};
   const Uncertainty& u = uncertainty();
   SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
   const bool validated = is_validated(d);
   if (!validated) widen(spread, launch);
-  if (d.roofline() == nullptr) widen(spread, launching_spread(launching));
-  const bool other_kernels = !validated && has_kernels_of_another_release(d);
+  const bool kernels = d.roofline() == nullptr;
+  if (kernels) widen(spread, launching_spread(shares.launching));
+  if (kernels) widen(spread, {host_spread(shares.first), host_spread(shares.step)});
+  const bool other_kernels = has_kernels_of_another_engine(d) || (!validated && has_kernels_of_another_release(d));
   if (d.engine.beyond_known || assumed || other_kernels) widen(spread, normal(u.release));
   if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
   return spread;
@@ -150,12 +160,20 @@ LogSpread together(const LogSpread& one, const LogSpread& other) {
   return {-root_sum_of_squares(one.low, other.low), root_sum_of_squares(one.high, other.high)};
 }
 
-SystemSpread system_spread(const Deployment& d, LoadRegime regime, double launching) {
-  return spread_of(d, regime, uncertainty().recipe, d.engine.version_assumed, launching);
+SystemSpread system_spread(const Deployment& d, LoadRegime regime, const HostShares& shares) {
+  return spread_of(d, regime, uncertainty().recipe, d.engine.version_assumed, shares);
 }
 /// The plan says which release to launch.
-SystemSpread planned_spread(const Deployment& d, LoadRegime regime, double launching) {
-  return spread_of(d, regime, normal(uncertainty().host), false, launching);
+SystemSpread planned_spread(const Deployment& d, LoadRegime regime, const HostShares& shares) {
+  return spread_of(d, regime, normal(uncertainty().host), false, shares);
+}
+
+/// Where the host launches kernel by kernel, its pace covers the whole step.
+HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end, Seconds ttft) {
+  const auto share = [](Seconds host, Seconds time) { return time > Seconds(0) ? std::min(1.0, host / time) : 0.0; };
+  const double launching = launched_share(decode), step = share(decode.host_time, decode.time);
+  const Seconds own = front_end + prefill.time, wait = std::max(Seconds(0), ttft - own);
+  return {launching, launching > 0 ? 0.0 : step, share(front_end + prefill.host_time + wait * step, own + wait)};
 }
 
 double launched_share(const StepBreakdown& step) {

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "base/units.h"
+
 namespace roofcast {
 
 struct Deployment;
@@ -25,15 +27,24 @@ struct LogSpread {
   double low = 0, high = 0;
 };
 
-/// From configs/uncertainty/serving.yaml, by regime. Wider if no run of the recipe on this GPU and release validated it
-/// (`validated` of configs/recipes), more so with kernels of another release; for eager decode; for an engine newer
-/// than all known ones, or without a stated release; and with kernels measured on a GPU of another vendor. Zero for the
-/// ideal roofline.
+/// What the host takes of a forecast, 0 to 1: whose costs are unknown, the more so the larger its share.
+struct HostShares {
+  double launching = 0;  ///< launched_share() of a decode step
+  double step = 0;       ///< of a decode step, the time in which the GPU waits for the host
+  double first = 0;      ///< of the time to the first token, with the front end
+};
+
+/// From configs/uncertainty/serving.yaml, by regime and by what the host takes. Wider if no run of the recipe on this
+/// GPU and release validated it
+/// (`validated` of configs/recipes), more so with kernels of another release; with kernels of another engine; for eager
+/// decode; for an engine newer than all known ones, or without a stated release; and with kernels measured on a GPU of
+/// another vendor. Zero for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };
-/// `launching`: launched_share() of a decode step.
-SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, double launching);
+SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, const HostShares& shares);
+/// `front_end`: the time of a request before its prompt runs. What `ttft` is longer is a wait for other steps.
+HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end, Seconds ttft);
 /// The fraction of a step spent launching kernels, 0 to 1; 0 with CUDA graphs.
 double launched_share(const StepBreakdown& step);
 /// The spread of GPU power; zero for the ideal roofline.

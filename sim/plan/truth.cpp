@@ -10,6 +10,7 @@
 #include "sim/plan/planned_spread.h"
 #include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
+#include "sim/step/streaming.h"
 
 namespace roofcast {
 namespace {
@@ -96,7 +97,10 @@ StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const Servi
       model.breakdown({.decodes = decodes, .decode_context = decodes * (prompt + output / 2), .prefills = {}});
   const std::array<PrefillChunk, 1> chunk{{{.tokens = static_cast<int>(std::lround(prompt)), .context_before = 0}}};
   const StepBreakdown prefill = model.breakdown({.prefills = chunk});
-  return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time), launched_share(decode)};
+  const Seconds front_end =
+      d->fidelity == Fidelity::kIdeal ? Seconds(0) : intake_time(d->engine, prompt) + d->engine.host.request_latency;
+  return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time),
+          host_shares(decode, prefill, front_end, m.ttft_ms.mean() * kMillisecond)};
 }
 
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw) {
@@ -141,7 +145,9 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
   const LoadRegime regime = regime_of(fleet, nominal);
   // A queue that grows in some draw does so in the simulation; it is not drawn again.
   const bool waits = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
-  const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, spreads_[&d].launching);
+  HostShares host = spreads_[&d].host;
+  if (const auto& apart = scenario.serving.disaggregation) host.first = spreads_[apart->prefill.get()].host.first;
+  const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, host);
   system_ = system.tpot;
   first_token_ = beyond(system.ttft, system.tpot);
 }

@@ -26,7 +26,7 @@ std::unique_ptr<StepPricer> shifted_pricer(std::unique_ptr<StepPricer> pricer, S
 /// Weights of the operator families in a decode step and in a prefill step of one deployment, at the load in `metrics`.
 struct StepSpreads {
   FamilySpreads decode{}, prefill{};
-  double launching = 0;  ///< launched_share() of the decode step
+  HostShares host{};
 };
 StepSpreads step_spreads(const std::shared_ptr<const Deployment>& deployment, const ServingMetrics& metrics,
                          int replicas);

@@ -73,7 +73,7 @@ void refuse_keys_of_others(ConfigReader& in, Process process) {
     std::initializer_list<Process> takes;
   };
   using enum ArrivalSpec::Process;  // not by the alias: clang 14 refuses it
-  static const std::array<Key, 11> kKeys{
+  static const std::array<Key, 12> kKeys{
       {{"rate", "poisson, gamma and constant arrivals", {kPoisson, kGamma, kConstant}},
        {"cv", "gamma arrivals", {kGamma}},
        {"burstiness", "gamma arrivals", {kGamma}},
@@ -81,6 +81,7 @@ void refuse_keys_of_others(ConfigReader& in, Process process) {
        {"profile_period", "arrivals with a 'rate'", {kPoisson, kGamma, kConstant}},
        {"concurrency", "closed_loop arrivals", {kClosedLoop}},
        {"think_time", "arrivals with a 'rate' and of closed_loop ones", {kPoisson, kGamma, kConstant, kClosedLoop}},
+       {"send_delay", "closed_loop and all_at_once arrivals", {kClosedLoop, kAllAtOnce}},
        {"file", "a trace", {kTrace}},
        {"format", "a trace", {kTrace}},
        {"rate_scale", "a trace", {kTrace}},
@@ -115,18 +116,18 @@ ConfigTree in_milliseconds(ConfigReader& law, const std::string& key) {
 
 /// `think_time: 11 s` is the mean of exponential pauses. Length distributions work too, with times instead of numbers:
 /// `{distribution: lognormal, mean: 40 s, p50: 10 s, max: 600 s}`.
-void parse_pauses(ConfigReader& in, ArrivalSpec& arrivals) {
-  const ConfigTree tree = in.has("think_time") ? in.tree("think_time") : nullptr;
+void parse_pauses(ConfigReader& in, const std::string& key, Seconds& mean, std::optional<LengthSpec>& pauses) {
+  const ConfigTree tree = in.has(key) ? in.tree(key) : nullptr;
   if (!tree || tree->kind != ConfigNode::Kind::kMap) {
-    arrivals.think_time = in.time("think_time", Seconds(0.0));
+    mean = in.time(key, Seconds(0.0));
     return;
   }
-  ConfigReader law = in.child("think_time");
+  ConfigReader law = in.child(key);
   std::vector<ConfigNode::Entry> entries;
   for (const ConfigNode::Entry& entry : tree->entries)
     entries.push_back({entry.key, entry.key_mark, in_milliseconds(law, entry.key)});
-  arrivals.pauses = parse_length(ConfigReader(make_map(std::move(entries), tree->mark), "pauses in ms"), kPauseLimits);
-  arrivals.think_time = Seconds(arrivals.pauses->mean() / 1000);
+  pauses = parse_length(ConfigReader(make_map(std::move(entries), tree->mark), "pauses in ms"), kPauseLimits);
+  mean = Seconds(pauses->mean() / 1000);
 }
 
 }  // namespace
@@ -155,14 +156,21 @@ ArrivalSpec parse_arrivals(ConfigReader in) {
   }
   if (arrivals.rate > PerSecond(0)) parse_profile(in, arrivals);
   if (arrivals.process != Process::kTrace && arrivals.process != Process::kAllAtOnce) {
-    parse_pauses(in, arrivals);
+    parse_pauses(in, "think_time", arrivals.think_time, arrivals.pauses);
   }
+  if (arrivals.process == Process::kClosedLoop || arrivals.process == Process::kAllAtOnce)
+    parse_pauses(in, "send_delay", arrivals.send_delay, arrivals.send_delays);
   ignore_overlaid(in, "process",
-                  {"rate", "cv", "burstiness", "concurrency", "think_time", "file", "format", "rate_scale", "loop",
-                   "profile", "profile_period"});
+                  {"rate", "cv", "burstiness", "concurrency", "think_time", "send_delay", "file", "format",
+                   "rate_scale", "loop", "profile", "profile_period"});
   refuse_keys_of_others(in, arrivals.process);
   in.finish();
   return arrivals;
+}
+
+Seconds draw_pause(Seconds mean, const std::optional<LengthSpec>& law, Random& random) {
+  if (law) return Seconds(law->draw(random) / 1000.0);
+  return mean > Seconds(0) ? Seconds(random.exponential(mean.base())) : Seconds(0);
 }
 
 ArrivalClock::ArrivalClock(const ArrivalSpec& arrivals, Random random, Seconds start)

@@ -48,6 +48,7 @@ Simulation::Simulation(std::shared_ptr<const Deployment> deployment, RequestSour
       lane_(lane),
       collector_(options.objectives, observer),
       think_(Random(options.seed).fork(1001)),
+      sends_(Random(options.seed).fork(1002)),
       front_(options.router),
       decode_(options.router),
       stop_sending_(std::numeric_limits<std::int64_t>::max()) {
@@ -116,11 +117,22 @@ void Simulation::begin() {
     const std::int64_t users = std::max(1, workload_.arrivals.concurrency);
     const bool warming = workload_.pause_after_warmup && sent_ < workload_.warmup_requests;
     const std::int64_t burst = warming ? std::min(users, workload_.warmup_requests) : users;
-    for (std::int64_t i = 0; i < burst; ++i) send_next(-1, main_begin_);
+    for (std::int64_t i = 0; i < burst; ++i) begin_user(main_begin_);
   } else if (source_.next(next_)) {
     exhausted_ = false;
     events_.push(SimTime::of(next_.arrival), Kind::kArrival);
   }
+}
+
+void Simulation::begin_user(SimTime now) {
+  const SimTime delay = send_delay();
+  if (delay > SimTime()) return events_.push(now + delay, Kind::kUser, -1, users_);
+  send_next(-1, now);
+}
+
+SimTime Simulation::send_delay() {
+  const ArrivalSpec& arrivals = workload_.arrivals;
+  return SimTime::of(draw_pause(arrivals.send_delay, arrivals.send_delays, sends_));
 }
 
 ServingMetrics Simulation::run() {
@@ -505,7 +517,7 @@ bool Simulation::leave(Slot slot, SimTime now, SimTime delivered) {
   if (in_flight_ > 0) return false;
   ++users_;  // pausing users of the warm-up send nothing more
   for (int i = 0; i < std::max(1, workload_.arrivals.concurrency); ++i)
-    events_.push(main_begin_, Kind::kUser, -1, users_);
+    events_.push(main_begin_ + send_delay(), Kind::kUser, -1, users_);
   return true;
 }
 
@@ -534,12 +546,7 @@ void Simulation::user_goes_on(int session, SimTime now, SimTime from) {
     return from <= now ? turn_ended(session, now) : events_.push(from, Kind::kTurn, session);
   }
   if (warmup_ends()) return;
-  const Seconds pause = workload_.arrivals.think_time;
-  if (const auto& pauses = workload_.arrivals.pauses) {
-    from += SimTime::of(Seconds(pauses->draw(think_) / 1000.0));
-  } else if (pause > Seconds(0)) {
-    from += SimTime::of(Seconds(think_.exponential(pause.base())));
-  }
+  from += SimTime::of(draw_pause(workload_.arrivals.think_time, workload_.arrivals.pauses, think_)) + send_delay();
   if (from <= now) {
     send_next(session, now);
   } else {

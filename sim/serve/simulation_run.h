@@ -58,6 +58,8 @@ class Simulation {
   void add_replicas(const std::shared_ptr<const Deployment>& deployment, int count, StepPricer& pricer, Pool& pool,
                     bool prefill_only);
   void begin();
+  void begin_user(SimTime now);
+  SimTime send_delay();
   void send(const Request& request, SimTime now);
   void send_next(int session, SimTime now);
   void user_goes_on(int session, SimTime now, SimTime from);
@@ -123,7 +125,7 @@ class Simulation {
   std::vector<std::vector<int>> family_outputs_;     ///< output lengths of the sequences that each will still fork
   std::vector<std::int32_t> free_families_;
   EventQueue events_;
-  Random think_;
+  Random think_, sends_;
   Pool front_, decode_;  ///< where requests are sent, and where they decode if disaggregated
   std::unique_ptr<StepPricer> pricer_, own_draft_pricer_, prefill_pricer_;
   StepPricer* draft_pricer_ = nullptr;

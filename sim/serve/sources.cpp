@@ -22,7 +22,7 @@ namespace {
 using Process = ArrivalSpec::Process;
 
 /// Random streams of one seed: changing the arrivals does not change the lengths.
-enum Stream : std::uint64_t { kArrivals, kPrompts, kOutputs, kGroups, kPriorities, kSiblings, kThinking };
+enum Stream : std::uint64_t { kArrivals, kPrompts, kOutputs, kGroups, kPriorities, kSiblings, kThinking, kSends };
 
 std::int64_t most_requests(const WorkloadSpec& workload) {
   if (workload.requests == 0) return std::numeric_limits<std::int64_t>::max();
@@ -64,7 +64,10 @@ class DrawnSource final : public RequestSource {
                 Random(seed).fork(kGroups)),
         priorities_(Random(seed).fork(kPriorities)),
         siblings_(Random(seed).fork(kSiblings)),
-        thoughts_(Random(seed).fork(kThinking)) {}
+        thoughts_(Random(seed).fork(kThinking)) {
+    if (workload.arrivals.process == Process::kAllAtOnce && workload.arrivals.send_delay > Seconds(0))
+      delay_sends(Random(seed).fork(kSends));
+  }
 
   bool next(Request& request) override {
     if (!begin(request)) return false;
@@ -82,13 +85,21 @@ class DrawnSource final : public RequestSource {
  private:
   bool begin(Request& request) {
     if (sent_ == most_) return false;
-    request.arrival = clock_.next();
+    request.arrival = delays_.empty() ? clock_.next() : delays_[static_cast<std::size_t>(sent_)];
     if (timed_ && request.arrival >= *workload_.duration) {
       sent_ = most_;
       return false;
     }
     request.id = sent_++;
     return true;
+  }
+
+  void delay_sends(Random random) {
+    SIM_CHECK(workload_.requests > 0, "as many requests as are sent at once");
+    delays_.resize(static_cast<std::size_t>(most_));
+    for (Seconds& delay : delays_)
+      delay = draw_pause(workload_.arrivals.send_delay, workload_.arrivals.send_delays, random);
+    std::sort(delays_.begin(), delays_.end());
   }
 
   RequestLengths lengths_of(const Request& request) {
@@ -140,6 +151,7 @@ class DrawnSource final : public RequestSource {
   Random prompts_, outputs_;
   SessionDealer dealer_;
   Random priorities_, siblings_, thoughts_;
+  std::vector<Seconds> delays_;  ///< of requests that are sent at once, in order; empty: none
   std::int64_t sent_ = 0;
 };
 

@@ -122,6 +122,7 @@ void parse_batching(ConfigReader& in, EngineSpec& e) {
   static constexpr std::array<std::string_view, 3> kAsyncDrafts{"none", "layers", "all"};
   e.async_drafts =
       static_cast<AsyncDrafts>(in.choice("async_drafts", kAsyncDrafts, static_cast<std::size_t>(e.async_drafts)));
+  e.async_pipelines = in.boolean("async_pipelines", e.async_pipelines);
   e.scheduler_launches = in.boolean("scheduler_launches", e.scheduler_launches);
   e.prefill_wait_ratio = in.number("prefill_wait_ratio", e.prefill_wait_ratio, kFraction);
   e.prefill_wait_steps = small_integer(in, "prefill_wait_steps", e.prefill_wait_steps, 0);
@@ -251,6 +252,7 @@ void EngineSpec::settle(const GpuSpec& gpu, const Sharding& sharding) {
   if (first.max_num_batched_tokens > 0) max_num_batched_tokens = std::max(1, first.max_num_batched_tokens / copies);
   if (first.graph_batch > 0) graphs.max_batch = first.graph_batch;
   if (first.launch_speed > 0) launch_speed = first.launch_speed;
+  async_scheduling &= async_pipelines || sharding.pp == 1;
 }
 
 EngineSpec parse_engine_spec(ConfigReader in) {

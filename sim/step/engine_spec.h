@@ -104,6 +104,7 @@ struct EngineSpec : OperatorSettings {
   bool async_scheduling = false;  ///< host work of the next step overlaps the GPU; arrivals are seen one step late
   AsyncDrafts async_drafts = AsyncDrafts::kAll;  ///< with which drafters it stays asynchronous
   bool serial_drafts = false;                    ///< this deployment's drafts stop asynchronous scheduling
+  bool async_pipelines = true;                   ///< whether it stays asynchronous with pipeline stages
   bool scheduler_launches = false;    ///< ... or as late as the launch of the step ends: one thread does both
   double prefill_wait_ratio = 0.0;    ///< prefill is held until this fraction of the token budget waits
   int prefill_wait_steps = 0;         ///< ... or this many steps have passed

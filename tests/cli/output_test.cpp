@@ -156,6 +156,13 @@ TEST_CASE("a closed stdout does not send the result into another file") {
   CHECK(result.out.find("throughput") == std::string::npos);
 }
 
+TEST_CASE("the TPOT of a single token is empty") {
+  const auto result = run_shell("f=$(mktemp) && '" ROOFCAST_PROGRAM
+                                "' simulate configs/scenarios/chat-70b-4xh100.yaml --set workload.requests=3 --set "
+                                "workload.output_tokens=1 --requests-out \"$f\" >&2; cut -d, -f4,6 \"$f\"; rm \"$f\"");
+  CHECK(result.out == "output_tokens,tpot_ms\n1,\n1,\n1,\n");
+}
+
 TEST_CASE("validate reads its own output, and replaces its predictions") {
   const auto result = run_shell(
       "a=$(mktemp) b=$(mktemp); echo 'model,gpu,engine,isl,osl,concurrency,tp\nqwen3-8b,h100-sxm,vllm,500,20,4,1' > "

@@ -38,6 +38,19 @@ TEST_CASE("a sweep that is killed again and again ends with the same table") {
   CHECK(resumed.out == whole.out);
 }
 
+TEST_CASE("a sweep of estimates says which keys only a simulation asks for") {
+  const TemporaryFolder folder;
+  const auto said = [&](const std::string& run) {
+    const std::string sweep = folder.write(
+        "s.yaml",
+        "scenario: {model: llama-2-7b, gpu: h100-sxm, workload: {requests: 3, prompt_tokens: 9, output_tokens: 2}}\n" +
+            run + "grid: {policy: [fcfs, fair]}\n");
+    return run_roofcast("sweep '" + sweep + "' --store :memory:", Stream::kErr).out;
+  };
+  CHECK(said("").find("policy changes nothing in an estimate; 'run: simulate' plays requests\n") == 0);
+  CHECK(said("run: simulate\n").find("changes nothing in an estimate") == std::string::npos);
+}
+
 TEST_CASE("a document that a point's numbers come from is edited: the point is run again") {
   const TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return folder.path() + "/" + name; };

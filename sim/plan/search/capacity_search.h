@@ -1,6 +1,8 @@
 #pragma once
 // Searches for the cheapest deployment that meets the objectives.
 
+#include <functional>
+
 #include "sim/plan/fleet_cost.h"
 #include "sim/plan/search/held_load.h"
 #include "sim/plan/search/plan_spec.h"
@@ -112,9 +114,10 @@ struct SearchOptions {
   Fidelity fidelity = Fidelity::kCalibrated;
   bool prune = true;  ///< false: simulate every candidate, to check the bounds
   bool confirm = true;
-  bool advise = true;                         ///< whether to seek advice when nothing is found
-  std::string only_gpu = {};                  ///< if set, candidates with other GPUs are left out
-  std::shared_ptr<SearchMemory> memory = {};  ///< shared with earlier and later searches of this plan
+  bool advise = true;                                 ///< whether to seek advice when nothing is found
+  std::string only_gpu = {};                          ///< if set, candidates with other GPUs are left out
+  std::shared_ptr<SearchMemory> memory = {};          ///< shared with earlier and later searches of this plan
+  std::function<void(const std::string&)> tell = {};  ///< what to know before a long search
 };
 
 /// Candidates are simulated in order of their bounds, in batches of a fixed size, so that the answer does not depend on

@@ -46,7 +46,7 @@ double longest_stay(const Scenario& s) {
     if (o.metric == LatencyMetric::kTtft) ttft = std::min(ttft, o.limit.base());
     if (o.metric == LatencyMetric::kTpot) tpot = std::min(tpot, o.limit.base());
   }
-  return ttft + (s.workload->output_tokens.mean() - 1) * tpot + s.workload->arrivals.think_time.base();
+  return ttft + (s.workload->output_tokens.mean() - 1) * tpot + s.workload->arrivals.between_requests().base();
 }
 
 /// Minimum requests/s of the load. For users, by Little's law: a mean TTFT of at most X and a mean TPOT of at most T
@@ -299,7 +299,8 @@ class PairEvaluator {
   /// missed.
   double challenge_users(const Fleet& fleet, double rate, double most) {
     const LoadBounds least = bounds_.latencies();
-    const Seconds stay = least.ttft + least.tpot * (outputs() - 1) + pair_.scenario.workload->arrivals.think_time;
+    const Seconds stay =
+        least.ttft + least.tpot * (outputs() - 1) + pair_.scenario.workload->arrivals.between_requests();
     for (double users = std::ceil(rate * stay.base()); users <= most;) {
       const LoadResult& result = simulate_at(fleet, std::max(users, 1.0));
       if (!result.met) return 0;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/config_reader.h"
 #include "sim/plan/search/condition.h"
+#include "sim/plan/search/confidence.h"
 #include "sim/plan/search/plan_notes.h"
 #include "sim/plan/search/risk.h"
 
@@ -67,12 +71,29 @@ void add_details(const ConfigTree& tree, PlanAnswer& answer) {
   add_plan_notes(tree, answer);
 }
 
+namespace {
+
+void tell_length(const PlanSpec& plan, const SearchOptions& options) {
+  constexpr std::int64_t kLong = 20000;  // usual are 2,000, for a p99
+  const ConfigTree* objectives = plan.space.scenario->find("objectives");
+  if (!options.tell || objectives == nullptr || !*objectives) return;
+  const std::int64_t requests = requests_needed(parse_objectives(ConfigReader(*objectives, "objectives")));
+  if (requests > kLong)
+    options.tell(
+        fmt::format("each run of this plan has {} requests, so that 20 lie beyond its rarest percentile: it "
+                    "may take many minutes",
+                    requests));
+}
+
+}  // namespace
+
 PlanAnswer answer_plan(const ConfigTree& asked, const SearchOptions& options, PlanDetail detail) {
   const std::optional<OwnedPlan> owned = plan_owned(asked, options);
   const ConfigTree tree = owned ? owned->rest : asked;
   const std::optional<DiurnalPlan> profile = diurnal_plan(tree);
   PlanAnswer answer{.plan = parse_plan(profile ? profile->peak : tree), .result = {}};
   const std::optional<DiurnalPlan> diurnal = day_of(tree, profile, answer.plan);
+  tell_length(answer.plan, options);
   answer.result =
       search_capacity(diurnal && diurnal->recorded ? sought_plan(answer.plan, *diurnal) : answer.plan, options);
   if (owned && owned->share) answer.owned = owned->share;

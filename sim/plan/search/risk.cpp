@@ -349,8 +349,9 @@ std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {
 bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence, const std::vector<TruthDraw>& draws) {
   if (s.goodput > 0 || confidence < 0.5) return true;  // ignored errors would make a rare success likelier
   const auto may = [&](LoadRegime regime) {
-    // The fraction of launch time is unknown here: anything from 0 to 1.
-    const std::array spreads{planned_spread(*s.deployment, regime, 0.0), planned_spread(*s.deployment, regime, 1.0)};
+    // What the host takes is unknown here: anything from 0 to 1.
+    const std::array spreads{planned_spread(*s.deployment, regime, {}),
+                             planned_spread(*s.deployment, regime, {1, 1, 1})};
     const auto holds = std::count_if(draws.begin(), draws.end(), [&](const TruthDraw& draw) {
       return std::any_of(spreads.begin(), spreads.end(), [&](const SystemSpread& spread) {
         const SystemFactors slower = system_factors(spread, draw);

@@ -58,6 +58,20 @@ TEST_CASE("clients: users in flight become a closed loop, requests and warm-up b
   CHECK(w.prompt_tokens.longest() == 1000);
 }
 
+TEST_CASE("clients: sends are delayed as the client or the user says") {
+  CHECK(yaml("client: aiconfigurator, concurrency: 2, send_delay: 5 ms" + kLengths)
+            .find("arrivals:\n  process: closed_loop\n  concurrency: 2\n  send_delay: 5 ms\n") != std::string::npos);
+  const ArrivalSpec burst = read("client: vllm-bench, rate: inf, send_delay: 3 ms" + kLengths).arrivals;
+  CHECK(burst.process == ArrivalSpec::Process::kAllAtOnce);
+  CHECK(burst.send_delay.in(kMillisecond) == doctest::Approx(3));
+  CHECK(read("client: vllm-bench, concurrency: 2" + kLengths).arrivals.send_delay == Seconds(0));
+  CHECK(refused("client: vllm-bench, rate: 2 /s, send_delay: 3 ms" + kLengths)
+            .find("'send_delay' belongs to closed_loop and all_at_once arrivals") != std::string::npos);
+  CHECK(refused("client: vllm-bench, send_delay: 3 ms, arrivals: {process: all_at_once}" + kLengths)
+            .find("'arrivals' says how requests arrive; leave this out") != std::string::npos);
+  check_client(parse_config_text("{name: mine, loads: [closed_loop], send_delay: 7 ms}", "mine.yaml"));
+}
+
 TEST_CASE("clients: a rate becomes Poisson arrivals, and an infinite one all requests at once") {
   const WorkloadSpec w = read("client: vllm-bench, rate: 2.5 /s" + kLengths);
   CHECK(w.arrivals.process == ArrivalSpec::Process::kPoisson);
@@ -154,6 +168,11 @@ TEST_CASE("clients: changes by day, engine and model") {
   // Under transformers 5 DeepSeek's prompts of 7,140 tokens came back as 35,921, until it was mended.
   CHECK(longest("2026-04-17", deepseek, "sglang") == 35921);
   CHECK(longest("2026-05-01", deepseek, "sglang") == 7140);
+  DeploymentFacts apart = running("sglang", "", &deepseek);  // its client runs in another image
+  apart.disaggregated = true;
+  CHECK(
+      read("client: inferencex, concurrency: 4, prompt_tokens: 7140, output_tokens: 8, client_date: 2026-04-17", apart)
+          .prompt_tokens.longest() == 7140);
   CHECK(longest("", deepseek, "sglang") == 7140);  // the newest client
   CHECK(longest("2026-04-17", llama, "sglang") == 7140);
   CHECK(longest("2026-04-17", deepseek, "vllm") == 7140);

@@ -110,6 +110,9 @@ TEST_CASE("rules: experts, indexers, copies of the attention, workers apart") {
   dense.facts.disaggregated = true;
   CHECK(holds_of(dense.facts, "{attention_dp: true, disaggregated: true}"));
   CHECK_FALSE(holds_of(dense.facts, "{attention_dp: false}"));
+  dense.sharding.ep = 8;
+  CHECK(holds_of(dense.facts, "{ep: [8, 65536]}"));
+  CHECK_FALSE(holds_of(dense.facts, "{ep: [9, 65536]}"));
 }
 
 TEST_CASE("rules: lengths from the least to the most, both included") {

@@ -46,7 +46,7 @@ TEST_CASE("serving intervals: a lone request's TPOT is as uncertain as its decod
   // Its kernels' uncertainty, and what a lightly loaded deployment as a whole may be off by.
   const Interval expected =
       interval_of(step.time, together(kernel_spread(relative_spread(step, *s.deployment, step.time)),
-                                      system_spread(*s.deployment, LoadRegime::kLight, 0).tpot));
+                                      system_spread(*s.deployment, LoadRegime::kLight, {}).tpot));
   const MetricInterval tpot = interval(s, "mean_tpot_ms");
   CHECK(std::log(ratio(tpot)) == doctest::Approx(std::log(expected.high / expected.low)).epsilon(0.2));
 }

@@ -42,10 +42,10 @@ TEST_CASE("system spread: regimes by requests on a GPU, and by what there is roo
 
 TEST_CASE("system spread: narrower where a recipe was measured, wider for other releases") {
   const LoadRegime light = LoadRegime::kLight;
-  const SystemSpread known = system_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light, 0),
-                     bare = system_spread(*deployment("engine: vllm@0.19"), light, 0),
-                     newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: inferencex"), light, 0),
-                     other = system_spread(*deployment("engine: vllm@0.24"), light, 0);
+  const SystemSpread known = system_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light, {}),
+                     bare = system_spread(*deployment("engine: vllm@0.19"), light, {}),
+                     newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: inferencex"), light, {}),
+                     other = system_spread(*deployment("engine: vllm@0.24"), light, {});
   const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
   const auto at = [&](const char* what, const char* metric) {
     ConfigTree found = written;
@@ -64,32 +64,32 @@ TEST_CASE("system spread: narrower where a recipe was measured, wider for other 
   CHECK(bare.tpot.low == doctest::Approx(-std::hypot(other.tpot.low, release("tpot"))));
   CHECK(newer.ttft.high == doctest::Approx(bare.ttft.high));  // once, however it is another
   // A release that nobody names may be any; once, however little is known of it.
-  const SystemSpread measured = system_spread(*deployment("engine: trtllm@1.3"), light, 0),
-                     assumed = system_spread(*deployment("engine: trtllm"), light, 0);
+  const SystemSpread measured = system_spread(*deployment("engine: trtllm@1.3"), light, {}),
+                     assumed = system_spread(*deployment("engine: trtllm"), light, {});
   CHECK(assumed.ttft.high == doctest::Approx(std::hypot(measured.ttft.high, release("ttft"))));
-  CHECK(system_spread(*deployment("engine: vllm"), light, 0).tpot.low == doctest::Approx(bare.tpot.low));
-  CHECK(system_spread(*deployment("engine: tgi"), light, 0).tpot.low <= other.tpot.low);  // it has no releases
+  CHECK(system_spread(*deployment("engine: vllm"), light, {}).tpot.low == doctest::Approx(bare.tpot.low));
+  CHECK(system_spread(*deployment("engine: tgi"), light, {}).tpot.low <= other.tpot.low);  // it has no releases
   // A plan says what to launch and how: the host is unknown, and what kernels of another release take.
   const double host = 1.645 * std::stod(at("host", "tpot")->scalar);
-  const auto in_plan = [&](const char* engine) { return planned_spread(*deployment(engine), light, 0).tpot.high; };
+  const auto in_plan = [&](const char* engine) { return planned_spread(*deployment(engine), light, {}).tpot.high; };
   CHECK(in_plan("engine: vllm@0.24") == doctest::Approx(std::hypot(known.tpot.high, host)));
   CHECK(in_plan("engine: vllm@0.19") == doctest::Approx(std::hypot(known.tpot.high, host, release("tpot"))));
   CHECK(in_plan("engine: trtllm") == in_plan("engine: trtllm@1.3"));
-  CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light, 0).tpot.high == known.tpot.high);
+  CHECK(planned_spread(*deployment("engine: vllm@0.19\nrecipe: inferencex"), light, {}).tpot.high == known.tpot.high);
   // Recipes are narrower where their runs were measured: not under another release, nor one without such runs.
   for (const char* keys : {"engine: vllm@0.9\nrecipe: inferencex", "engine: vllm@0.19\nrecipe: ml-energy",
                            "engine: vllm@0.19\nrecipe: dynamo", "engine: vllm@0.2\nrecipe: splitwise"})
-    CHECK(system_spread(*deployment(keys), light, 0).ttft.high == bare.ttft.high);
+    CHECK(system_spread(*deployment(keys), light, {}).ttft.high == bare.ttft.high);
   const auto on = [&](const char* gpu) {
     const std::string keys = "model: llama-3.1-8b\nengine: vllm@0.19\nrecipe: inferencex\ngpu: ";
     return system_spread(*read_scenario(parse_config_text(keys + gpu, "s.yaml"), Fidelity::kCalibrated).deployment,
-                         light, 0);
+                         light, {});
   };
   CHECK(on("b200-sxm").tpot.high == known.tpot.high);
   CHECK(on("rtx-4090").tpot.high == bare.tpot.high);
   for (const LoadRegime regime :
        {LoadRegime::kLight, LoadRegime::kLoaded, LoadRegime::kSaturated, LoadRegime::kQueued}) {
-    const SystemSpread spread = system_spread(*deployment("engine: vllm"), regime, 0);
+    const SystemSpread spread = system_spread(*deployment("engine: vllm"), regime, {});
     for (const LogSpread& one : {spread.ttft, spread.tpot}) {
       CHECK(one.low < 0);
       CHECK(one.high > 0);
@@ -98,14 +98,15 @@ TEST_CASE("system spread: narrower where a recipe was measured, wider for other 
 }
 
 TEST_CASE("system spread: the ideal roofline has none") {
-  const SystemSpread none = system_spread(*deployment("engine: vllm", Fidelity::kIdeal), LoadRegime::kSaturated, 0);
+  const SystemSpread none = system_spread(*deployment("engine: vllm", Fidelity::kIdeal), LoadRegime::kSaturated, {});
   CHECK(none.ttft.high == 0);
   CHECK(none.tpot.low == 0);
 }
 
 TEST_CASE("system spread: decode follows the host with the share of it that is launched kernel by kernel") {
   const auto of = [](double launching) {
-    return system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), LoadRegime::kLight, launching);
+    return system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), LoadRegime::kLight,
+                         {.launching = launching});
   };
   // Hosts launch at paces a factor of 1.5 apart, one standard deviation: 1.645 ln 1.5 beside the rest.
   const double whole = 1.645 * std::log(1.5);
@@ -113,6 +114,43 @@ TEST_CASE("system spread: decode follows the host with the share of it that is l
   CHECK(of(0.5).tpot.high == doctest::Approx(std::hypot(of(0).tpot.high, 0.5 * whole)).epsilon(0.02));
   CHECK(of(1).tpot.low < of(0).tpot.low);
   CHECK(of(1).ttft.high == of(0).ttft.high);
+}
+
+TEST_CASE("system spread: what the host takes of a time is as far off as its costs may be") {
+  const auto d = deployment("engine: vllm@0.19\nrecipe: inferencex");
+  const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
+  const double factor = std::exp(1.645 * std::stod((*(*written->find("unknown"))->find("host_costs"))->scalar));
+  const SystemSpread none = system_spread(*d, LoadRegime::kLight, {}),
+                     some = system_spread(*d, LoadRegime::kLight, {.step = 0.3, .first = 0.6});
+  // Of a time of 1, 0.7 stays, and 0.3 becomes as much as the factor says.
+  CHECK(some.tpot.low == doctest::Approx(-std::hypot(none.tpot.low, std::log(0.7 + 0.3 / factor))).epsilon(1e-3));
+  CHECK(some.tpot.high == doctest::Approx(std::hypot(none.tpot.high, std::log(0.7 + 0.3 * factor))).epsilon(1e-3));
+  CHECK(some.ttft.high == doctest::Approx(std::hypot(none.ttft.high, std::log(0.4 + 0.6 * factor))).epsilon(1e-3));
+}
+
+TEST_CASE("system spread: kernels of another engine are as far off as those of another release") {
+  const auto of = [](const char* engine) {
+    const std::string keys = std::string("model: llama-3.1-8b\ngpu: b200-sxm\nrecipe: inferencex\nengine: ") + engine;
+    return system_spread(*read_scenario(parse_config_text(keys, "s.yaml"), Fidelity::kCalibrated).deployment,
+                         LoadRegime::kLoaded, {});
+  };
+  CHECK(of("sglang@0.5.10").tpot.high > 1.5 * of("vllm@0.19").tpot.high);
+}
+
+TEST_CASE("system spread: the host's shares of a step and of the time to the first token") {
+  StepBreakdown decode, prefill;
+  decode.host_time = Seconds(1e-3), decode.time = Seconds(4e-3);
+  prefill.host_time = Seconds(2e-3), prefill.time = Seconds(8e-3);
+  const HostShares shares = host_shares(decode, prefill, Seconds(12e-3), Seconds(20e-3));
+  CHECK(shares.step == doctest::Approx(0.25));
+  CHECK(shares.first == doctest::Approx(0.7));  // 12 + 2 of 12 + 8 ms
+  CHECK(shares.launching == 0);
+  // Another 20 ms wait for steps, of which the host takes a quarter.
+  CHECK(host_shares(decode, prefill, Seconds(12e-3), Seconds(40e-3)).first == doctest::Approx((12 + 2 + 5) / 40.0));
+  StepBreakdown eager = decode;
+  eager.launched = Seconds(3e-3);
+  CHECK(host_shares(eager, prefill, Seconds(0), Seconds(0)).launching == doctest::Approx(0.75));
+  CHECK(host_shares(eager, prefill, Seconds(0), Seconds(0)).step == 0);  // part of the launching
 }
 
 TEST_CASE("system spread: what launching takes of a step") {

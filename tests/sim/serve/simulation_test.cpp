@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "sim/step/deployment.h"
@@ -150,6 +151,34 @@ TEST_CASE("simulation: users who think when the warm-up ends do not begin anew t
   CHECK(most <= 4);
   const double spanned = edges.back().first - edges.front().first;
   CHECK(400 / spanned < 1.15 * 4 / 5.0);  // the rate of four users, not of five
+}
+
+TEST_CASE("simulation: every send of a closed loop is delayed, the first and those after the warm-up too") {
+  const auto run = [](double delay, std::int64_t warmup, fake::Recorder* seen) {
+    WorkloadSpec workload = fake::closed_loop(3);
+    workload.warmup_requests = warmup;
+    workload.arrivals.send_delay = Seconds(delay);
+    fake::Requests source;
+    for (int i = 0; i < warmup + 3000; ++i) source.add(0, 100, 11);
+    return simulate(fake::deployment(10000), source, workload, fake::options(), seen);
+  };
+  for (const std::int64_t warmup : {0, 7}) {
+    fake::Recorder still, delayed;
+    const ServingMetrics none = run(0, warmup, &still), some = run(0.1, warmup, &delayed);
+    CHECK(none.completed == 3000);
+    CHECK(some.completed == 3000);
+    CHECK(run(0.1, warmup, nullptr).duration == some.duration);
+    std::set<double> first, begins;
+    for (const auto& [id, r] : still.requests) {
+      if (id < warmup + 3) first.insert(r.arrival.base());
+    }
+    for (const auto& [id, r] : delayed.requests) begins.insert(r.arrival.base());
+    CHECK(first.size() == 1);  // the users begin together
+    CHECK(begins.size() == 3000);
+    // Little's law: 3 users who are away for 0.1 s and stay as long as their requests take
+    CHECK(some.duration.base() == doctest::Approx(3000.0 / 3 * (0.1 + some.e2el_ms.mean() * 1e-3)).epsilon(0.05));
+    CHECK(some.ttft_ms.mean() < 1.2 * none.ttft_ms.mean());  // counted from the send
+  }
 }
 
 TEST_CASE("simulation: a closed loop with a duration stops sending") {

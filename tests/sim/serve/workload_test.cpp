@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -166,6 +167,28 @@ TEST_CASE("workload: a closed loop and a batch send without a clock") {
     for (const Request& request : all_of(spec)) CHECK(request.arrival == Seconds(0.0));
   }
   CHECK(fixed("requests: 3").arrivals.process == ArrivalSpec::Process::kAllAtOnce);
+}
+
+TEST_CASE("workload: sends of a batch are delayed, each by its own draw, in order of time") {
+  const auto sent = [](const std::string& delay, std::uint64_t seed) {
+    const WorkloadSpec spec = fixed("requests: 4000, arrivals: {process: all_at_once, send_delay: " + delay + "}");
+    std::vector<double> at;
+    for (const Request& request : all_of(spec, seed)) at.push_back(request.arrival.base());
+    return at;
+  };
+  const std::vector<double> exponential = sent("20 ms", 1);
+  REQUIRE(exponential.size() == 4000);
+  CHECK(std::is_sorted(exponential.begin(), exponential.end()));
+  CHECK(std::accumulate(exponential.begin(), exponential.end(), 0.0) / 4000 == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(exponential[2000] == doctest::Approx(0.02 * std::log(2.0)).epsilon(0.06));  // the median
+  CHECK(sent("20 ms", 1) == exponential);
+  CHECK(sent("20 ms", 2) != exponential);
+  const std::vector<double> uniform = sent("{distribution: uniform, min: 10 ms, max: 50 ms}", 1);
+  CHECK(uniform.front() >= 0.01);
+  CHECK(uniform.back() <= 0.05);
+  CHECK(uniform[2000] == doctest::Approx(0.03).epsilon(0.05));
+  CHECK(error_of("requests: 6, arrivals: {process: poisson, rate: 1 /s, send_delay: 5 ms}")
+            .find("'send_delay' belongs to closed_loop and all_at_once arrivals") != std::string::npos);
 }
 
 TEST_CASE("workload: requests of a prefix group share their leading blocks") {
