@@ -2,21 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "base/control_characters.h"
+
 namespace roofcast {
 namespace {
 
-/// Escapes control characters, so that a message stays on one line whatever the user's value contains.
+/// A message stays on one line whatever the user's value contains.
 std::string one_line(std::string_view text) {
   std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (const char c : without_controls(text)) {
     if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
     } else {
       out += c;
     }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/config_library.h"
+#include "base/control_characters.h"
 #include "base/output_file.h"
 #include "base/terminal.h"
 #include "base/text.h"
@@ -339,7 +340,7 @@ std::string Options::formatted(const Report& report) const {
 
 void Options::write_report(const Report& report) const {
   const std::string text = formatted(report);
-  write(format() == "table" ? reports::within_width(text) : text);
+  write(format() == "table" ? reports::within_width(without_controls(text)) : text);
 }
 
 void Options::write(const std::string& text) const {

@@ -5,6 +5,11 @@
 
 namespace roofcast::explore {
 
+void JobQueue::set_workers(std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  most_long_ = std::min(most_long_, std::max<std::size_t>(count, 2) - 1);
+}
+
 bool JobQueue::add(Job job) {
   const std::lock_guard lock(mutex_);
   const auto long_waiting = std::count_if(waiting_.begin(), waiting_.end(), [](const Job& j) { return j.takes_long; });

@@ -25,6 +25,8 @@ class JobQueue {
   JobQueue(std::size_t most_long, std::size_t most_long_waiting)
       : most_long_(most_long), most_long_waiting_(most_long_waiting) {}
 
+  /// Where fewer threads than planned take jobs: one of them is left for short jobs, unless it is the only one.
+  void set_workers(std::size_t count);
   /// False, and nothing is added, where too many long ones wait.
   bool add(Job job);
   /// Waits for one; nothing once closed. Whoever takes a job calls done() after it.

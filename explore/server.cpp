@@ -421,6 +421,7 @@ void ExploreServer::run() {
       break;
     }
   }
+  state_->jobs.set_workers(workers.size());
   state_->talk();
   for (const auto& c : state_->connections) c->give_up();
   state_->jobs.close();

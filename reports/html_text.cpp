@@ -1,6 +1,9 @@
 #include "reports/html_text.h"
 
+#include <algorithm>
 #include <cstddef>
+
+#include "base/control_characters.h"
 
 namespace roofcast::reports {
 namespace {
@@ -32,11 +35,10 @@ std::string clean_utf8(std::string_view text) {
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = sequence_length(text, i);
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
-    if (length == 0 || control) {
+    const std::size_t control = control_length(text.substr(i));
+    if (length == 0 || control > 0) {
       out += kReplacement;
-      ++i;
+      i += std::max<std::size_t>(control, 1);
     } else {
       out += text.substr(i, length);
       i += length;

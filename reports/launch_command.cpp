@@ -602,6 +602,14 @@ void check_options_known(const Deployment& d, const std::string& engine) {
         fmt::format("--emit: options of TensorRT-LLM are known from 1.0 on, not of {}", d.engine.version));
 }
 
+/// Names and versions of files, which may be a stranger's, become words of a shell, in which `$` is a variable's.
+void check_word(const char* what, const std::string& word) {
+  const auto acts = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  const bool plain = word.find_first_of("$`\"\\") == std::string::npos && std::none_of(word.begin(), word.end(), acts);
+  if (!plain || word.starts_with('-'))
+    throw ConfigError(fmt::format("--emit: the {} '{}' is no word for a command", what, word));
+}
+
 std::string plural(int count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -614,6 +622,9 @@ void check_launch_engine(const std::string& engine) {
 LaunchPlan launch_plan(const PlannedDeployment& p, const std::string& engine, const Checkpoints& from) {
   check_launch_engine(engine);
   check_options_known(*p.candidate.scenario.deployment, engine);
+  check_word("checkpoint", from.model);
+  check_word("drafter", from.drafter);
+  check_word("version", p.candidate.scenario.deployment->engine.version);
   const ServingOptions& serving = p.candidate.scenario.serving;
   const bool by_tokens = p.candidate.scenario.deployment->sharding.dcp > 1 ||
                          (p.candidate.disaggregated() && p.candidate.prefill().sharding.dcp > 1);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control_characters.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "reports/html_text.h"
@@ -15,7 +16,10 @@ namespace {
 
 std::string comments_of(const LaunchPlan& plan) {
   std::string out;
-  for (const std::string& line : plan.comments) out += "# " + line + "\n";
+  for (std::string line : plan.comments) {
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    out += "# " + without_controls(line) + "\n";
+  }
   return out;
 }
 

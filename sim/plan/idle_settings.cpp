@@ -176,6 +176,13 @@ bool same_all_day(const Scenario& s) {
 constexpr std::array kRules{
     Rule{"precision.expert_weights", "the model has no routed experts", no_experts},
     Rule{"precision.group_size", "no weights have scales by group", no_groups},
+    Rule{"precision.activations", "16-bit weights are multiplied in 16 bit",
+         [](const Scenario& s) {
+           const Precision& p = s.deployment->precision;
+           return element_bits(p.activations) < 16 &&
+                  std::min({element_bits(p.weights), element_bits(p.attention_weights),
+                            element_bits(p.expert_weights)}) >= 16;
+         }},
     Rule{"precision.static_activations", "activations are not quantized",
          [](const Scenario& s) { return element_bits(s.deployment->precision.activations) > 8; }},
     Rule{"workload.distinct_prompts", "the engine keeps no prefixes (engine.prefix_caching)", finds_no_prefixes},

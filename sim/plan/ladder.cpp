@@ -64,9 +64,10 @@ ConfigTree flash(const ConfigTree& tree, const Goal&, const LadderOptions&) {
   return set(tree, "engine.attention_kernel=flash");
 }
 
-/// The scenario's own format if it is narrower than 16 bit, else fp8 if the GPU supports it, else AWQ.
+/// The scenario's own formats if one is narrower than 16 bit, else fp8 if the GPU supports it, else AWQ.
 ConfigTree quantized(const ConfigTree& tree, const Goal& goal, const LadderOptions&) {
-  if (element_bits(goal.deployment().precision.weights) < 16) {
+  const Precision& p = goal.deployment().precision;
+  if (std::min({element_bits(p.weights), element_bits(p.activations), element_bits(p.kv_cache)}) < 16) {
     const ConfigTree own = part(goal.tree, "precision");
     return own ? set(tree, "precision", own) : set(tree, "precision=null");
   }
@@ -93,11 +94,10 @@ ConfigTree graphs(const ConfigTree& tree, const Goal& goal, const LadderOptions&
   return set(set(tree, "engine.cuda_graphs.enabled=true"),
              fmt::format("engine.async_scheduling={}", goal.deployment().engine.async_scheduling));
 }
-/// The scenario's number of GPUs, or two if it has one.
+/// The scenario's replicas and GPUs, two of a replica if it has one.
 ConfigTree tensor_parallel(const ConfigTree& tree, const Goal& goal, const LadderOptions&) {
-  const ConfigTree own = part(goal.tree, "parallelism");
-  return own && goal.deployment().sharding.gpus() > 1 ? set(tree, "parallelism", own)
-                                                      : set(tree, "parallelism={tp: 2}");
+  const ConfigTree all = set(tree, "parallelism", part(goal.tree, "parallelism"));
+  return goal.deployment().sharding.gpus() > 1 ? all : set(all, "parallelism.tp=2");
 }
 
 constexpr Step kSteps[] = {

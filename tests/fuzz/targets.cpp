@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -25,6 +26,7 @@
 #include "sim/plan/search/services.h"
 #include "sim/plan/search/sweep.h"
 #include "sim/plan/search/sweep_store.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/serve/traces.h"
 #include "sim/step/deployment.h"
 #include "tests/sim/plan/random_scenario.h"
@@ -68,8 +70,17 @@ ConfigTree with_workload(const ConfigTree& tree) {
   return with_value(tree, "workload", parse_config_value(kTiny, "fuzz"), "fuzz");
 }
 
+/// What ships is read once for many inputs; call it once for each of them.
+SpecCache& shared_specs() {
+  constexpr int kInputs = 200;  // the specs of so many are kept
+  static std::unique_ptr<SpecCache> specs;
+  static int used = 0;
+  if (used++ % kInputs == 0) specs = std::make_unique<SpecCache>();
+  return *specs;
+}
+
 void price(const ConfigTree& tree) {
-  const Scenario s = read_scenario(tree, Fidelity::kCalibrated);
+  const Scenario s = read_scenario(tree, Fidelity::kCalibrated, shared_specs());
   (void)estimate_report(estimate(s.deployment, {}), *s.deployment, "json");
   if (s.deployment->memory.infeasible || !s.workload) return;
   (void)simulation_report(simulate(s.deployment, *s.workload, s.serving), s, "json");
@@ -94,7 +105,7 @@ void engine(std::string_view bytes) {
 /// Few requests, for the speed.
 void scenario(std::string_view bytes) {
   ConfigTree tree = parse_at("configs/scenarios/fuzz.yaml", bytes);
-  const Scenario s = read_scenario(tree, Fidelity::kCalibrated);
+  const Scenario s = read_scenario(tree, Fidelity::kCalibrated, shared_specs());
   (void)idle_settings(tree, s);
   (void)estimate_report(estimate(s.deployment, {}), *s.deployment, "table");
   if (!s.workload || s.deployment->memory.infeasible) return;
@@ -112,7 +123,7 @@ void sweep(std::string_view bytes) {
   const std::vector<std::uint64_t> points = kept_points(spec);
   const ConfigTree first = point_scenario(spec, points.front());
   (void)point_values(spec, points.back());
-  SpecCache specs;
+  SpecCache& specs = shared_specs();
   (void)point_hash(first, spec.simulate, Fidelity::kIdeal, specs);
   (void)PointRunner(false, Fidelity::kIdeal, specs).run(first);
 }
@@ -200,7 +211,7 @@ void http(std::string_view bytes) {
 void serve(std::string_view bytes) {
   std::uint64_t seed = 0;
   for (const char c : bytes.substr(0, 8)) seed = seed * 256 + static_cast<unsigned char>(c);
-  const std::string broken = testing::broken_invariant(testing::random_scenario(seed));
+  const std::string broken = testing::broken_invariant(testing::random_scenario(seed), shared_specs());
   if (!broken.empty()) throw InternalError(broken);
 }
 

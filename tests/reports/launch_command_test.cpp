@@ -118,3 +118,19 @@ TEST_CASE("launch command: drafts in each engine's words") {
   s.method = SpeculationSpec::Method::kLookahead;
   CHECK(has(launch_command(p, "trtllm", {"m"}), "no launch flag for lookahead drafts"));
 }
+
+TEST_CASE("launch command: names of a stranger's files stay names") {
+  PlannedDeployment p = planned("", 4);
+  for (const char* name : {"a/$(id)", "a/`id`", "a/b\nid", "--trust-remote-code", "a/b\"", "a\\b"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(launch_command(p, "vllm", {name}), ConfigError);
+    CHECK_THROWS_AS(launch_command(p, "vllm", {"a/b", name}), ConfigError);
+  }
+  CHECK(has(launch_command(p, "vllm", {"my folder/b;id"}), "vllm serve 'my folder/b;id' --tensor"));
+  auto d = std::make_shared<Deployment>(*p.candidate.scenario.deployment);
+  d->model.name = "x\nid\x1b";
+  p.candidate.scenario.deployment = d;
+  CHECK(has(launch_command(p, "llama-cpp", {}), "# MODEL.gguf: x id\\x1b as GGUF"));
+  d->engine.version = "1 $(id)";
+  CHECK_THROWS_AS(launch_command(p, "vllm", {"a/b"}), ConfigError);
+}

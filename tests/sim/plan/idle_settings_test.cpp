@@ -50,6 +50,8 @@ TEST_CASE("idle settings: what changes nothing in a deployment is told with the 
   CHECK(idle("", "model: llama-3.1-8b\nprecision: {group_size: 32}").size() == 1);
   CHECK(idle("", "model: llama-3.1-8b\nprecision: {weights: int4, group_size: 32}").empty());
   CHECK(idle("", "model: llama-3.1-8b\nprecision: {static_activations: true}").size() == 1);
+  CHECK(idle("", "model: llama-3.1-8b\nprecision: {activations: fp8}").size() == 1);
+  CHECK(idle("", "model: llama-3.1-8b\nprecision: {weights: fp8, activations: fp8}").empty());
   CHECK(idle(", kv_offload: 10 GB").size() == 1);  // no prompt shares a prefix
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded").size() == 1);
   CHECK(idle("", "model: llama-3.1-8b\nrouter: least_loaded\nparallelism: {replicas: 2}").empty());

@@ -41,6 +41,14 @@ TEST_CASE("the rungs of an ideal 13B") {
   CHECK(rung(l, "tensor parallel").gpus == 2);
 }
 
+TEST_CASE("replicas and a narrow cache that the scenario asks for are on the ladder") {
+  CHECK(rung(ladder("parallelism: {replicas: 2}\n"), "tensor parallel").gpus == 4);
+  const Ladder narrow = ladder("precision: {kv_cache: fp8}\n");
+  const Rung &cache = rung(narrow, "quantization"), &whole = rung(narrow, "KV cache");
+  CHECK(cache.memory < whole.memory);
+  CHECK(cache.memory.base() > 0.95 * whole.memory.base());  // the weights keep their 16 bit
+}
+
 TEST_CASE("gains multiply up to the last column") {
   const Ladder l = ladder();
   double product = 1;

@@ -11,6 +11,7 @@
 #include "sim/plan/estimate.h"
 #include "sim/plan/metrics_list.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/step/deployment.h"
 
 namespace roofcast::testing {
@@ -279,10 +280,10 @@ std::string random_scenario(std::uint64_t seed) {
   return out;
 }
 
-std::string broken_invariant(const std::string& text) {
+std::string broken_invariant(const std::string& text, SpecCache& specs) {
   Claims claims;
   try {
-    const Scenario s = read_scenario(parse_config_text(text, "random.yaml"), Fidelity::kCalibrated);
+    const Scenario s = read_scenario(parse_config_text(text, "random.yaml"), Fidelity::kCalibrated, specs);
     if (s.deployment->memory.infeasible) return "";
     Recorder seen;
     const ServingMetrics m = simulate(s.deployment, *s.workload, s.serving, &seen);
