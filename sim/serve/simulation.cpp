@@ -243,8 +243,11 @@ void Simulation::send(const Request& request, SimTime now) {
     if (live.counted) ++collector_.metrics().rejected, collector_.failed(live.client);
     return refuse(slot, now);
   }
+  const int output = live.output;  // of the first sequence
+  for (const int other : request.sibling_outputs) live.output = std::max(live.output, other);
   TooLong too_long = front_.too_long(live);
   if (too_long == TooLong::kNot && prefill_replicas_ > 0) too_long = decode_.too_long(live);
+  live.output = output;
   if (too_long != TooLong::kNot) {
     if (live.counted) collector_.failed(live.client, too_long);
     return refuse(slot, now);

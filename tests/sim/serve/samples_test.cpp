@@ -86,6 +86,13 @@ TEST_CASE("sequences that find no room wait or are preempted, and all end") {
   CHECK(p.metrics.output_tokens == 160);
 }
 
+TEST_CASE("a prompt is refused if its longest sequence exceeds the cache") {
+  CHECK(play(asking(100, {40, 300, 40}), 3, true, 400).metrics.completed == 1);
+  const Played p = play(asking(100, {40, 301, 40}), 3, true, 400);
+  CHECK(p.metrics.completed == 0);
+  CHECK(p.metrics.too_long[static_cast<std::size_t>(TooLong::kCache)] == 1);
+}
+
 TEST_CASE("a user of a closed loop goes on when all sequences have ended") {
   fake::Requests source;
   for (int i = 0; i < 3; ++i) {
