@@ -87,8 +87,9 @@ TEST_CASE("risk: what the forecast's best rules out is searched where that canno
   // A prompt alone takes a tp 1 replica nearly all of the limit: no number of them is sure. The first wave of
   // candidates is of such, and tp 4 costs four times as much.
   const PlanSpec plan = plan_of(
-      "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 0.5 /s}, prompt_tokens: 4000, output_tokens: "
-      "64}\nobjectives: {ttft_mean: 150 ms}\nsearch: {gpus: [{name: h100-sxm, price: 2 USD/h}], max_gpus: 4, tp: [1, "
+      "engine: vllm@0.24\nmodel: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 0.5 /s}, prompt_tokens: "
+      "4000, output_tokens: 64}\nobjectives: {ttft_mean: 150 ms}\nsearch: {gpus: [{name: h100-sxm, price: 2 USD/h}], "
+      "max_gpus: 4, tp: [1, "
       "4], "
       "max_num_seqs: [64, 128, 256, 512]}");
   const PlanResult r = search_capacity(plan), all = search_capacity(plan, {.prune = false});
