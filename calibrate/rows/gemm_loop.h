@@ -1,6 +1,6 @@
 #pragma once
 // What the collectors' GEMM loops measure besides the GEMM: quantization, plug-in calls, host time, and weights found
-// in L2. Source of the equations: docs/equations-gemm.md#served-and-benchmarked.
+// in L2. Source of the equations: docs/equations-gemm.md#serving-and-benchmarks.
 
 #include "calibrate/rows/gemm.h"
 #include "hw/efficiency.h"

@@ -88,7 +88,7 @@ class LoopOf final : public KernelOf<P, GemmLoop> {
   }
 };
 
-constexpr std::string_view kForm = "equations-gemm.md#served-and-benchmarked";
+constexpr std::string_view kForm = "equations-gemm.md#serving-and-benchmarks";
 constexpr Unexplained kUnexplained{0.05, 0.27, 0.2};
 
 }  // namespace

@@ -23,7 +23,7 @@ QUERIES = {
     "prefix cach": "docs/serving.html#prefix-caching",  # a word under way
     "make package": "docs/installing.html#making-the-packages",  # other forms of the words
     "Where are the specs?": "docs/installing.html#where-the-specs-are",
-    "--emit kubernetes": "docs/planning.html#what-it-says",
+    "--emit kubernetes": "docs/planning.html#the-answer",
     "zzzqqq": None,
     "-+:~^*": None,
 }
