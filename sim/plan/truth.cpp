@@ -128,9 +128,12 @@ std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed) {
   return draws;
 }
 
-SystemFactors system_factors(const SystemSpread& spread, const TruthDraw& draw) {
-  const double step = at(spread.tpot, draw.normals[kSystem]);
-  return {std::exp(step + at(beyond(spread.ttft, spread.tpot), draw.normals[kFirstToken])), std::exp(step)};
+SystemFactors fastest_factors(const SystemSpread& a, const SystemSpread& b, const TruthDraw& draw) {
+  const double system = draw.normals[kSystem], first = draw.normals[kFirstToken];
+  const double step = std::min(at(a.tpot, system), at(b.tpot, system));
+  // What TTFT adds to a step is never wider than TTFT.
+  const double beyond_step = std::min({0.0, at(a.ttft, first), at(b.ttft, first)});
+  return {std::exp(step + beyond_step), std::exp(step)};
 }
 
 Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int replicas, double load_uncertainty)

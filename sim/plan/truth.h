@@ -44,11 +44,12 @@ struct TruthDraw {
 /// The draws for every candidate of a plan.
 std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed);
 
-/// Factors of a draw on first tokens and decode steps of a deployment with this spread, without kernel errors.
+/// Factors of a draw on first tokens and decode steps of a deployment, without kernel errors.
 struct SystemFactors {
   double first_token = 1, step = 1;
 };
-SystemFactors system_factors(const SystemSpread& spread, const TruthDraw& draw);
+/// The least factors of a draw under any spread between these two.
+SystemFactors fastest_factors(const SystemSpread& a, const SystemSpread& b, const TruthDraw& draw);
 
 /// Applies draws to one scenario. Kernels and host are as in serving_intervals. system_spread covers host, release and
 /// launch settings as a whole: it multiplies the time of every step, and TTFT has an additional spread. Constants

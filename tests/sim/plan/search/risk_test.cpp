@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "sim/plan/parallel.h"
+#include "sim/plan/planned_spread.h"
 #include "sim/plan/search/advice.h"
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/plan_answer.h"
@@ -111,6 +112,28 @@ TEST_CASE("risk: bounds rule nothing out of less than an even chance") {
   CHECK(!may_be_sure(s, hopeless, 0.9, draws));
   CHECK(!may_be_sure(s, hopeless, 0.5, draws));
   CHECK(may_be_sure(s, hopeless, 0.4, draws));
+}
+
+TEST_CASE("risk: no spread between two is faster than their bound") {
+  const PlanSpec plan = plan_of(chat("1", ""));
+  const Scenario s = read_candidates(plan, Fidelity::kCalibrated).kept.at(0).scenario;
+  const SystemSpread none = planned_spread(*s.deployment, LoadRegime::kLight, {}),
+                     all = planned_spread(*s.deployment, LoadRegime::kLight, {1, 1, 1});
+  const auto at = [](const LogSpread& spread, double n) { return (n < 0 ? -spread.low : spread.high) / 1.645 * n; };
+  for (const TruthDraw& draw : truth_draws(40, 7)) {
+    const std::size_t system = draw.normals.size() - 4;
+    const SystemFactors bound = fastest_factors(none, all, draw);
+    for (const double first : {0.0, 0.3, 1.0}) {
+      for (const double step : {0.0, 0.3, 1.0}) {
+        const SystemSpread spread = planned_spread(*s.deployment, LoadRegime::kLight, {0, step, first});
+        const double of_step = at(spread.tpot, draw.normals[system]);
+        const auto rest = [](double a, double b) { return std::sqrt(std::max(0.0, a * a - b * b)); };
+        const LogSpread more{-rest(spread.ttft.low, spread.tpot.low), rest(spread.ttft.high, spread.tpot.high)};
+        CHECK(bound.step <= std::exp(of_step) * 1.001);
+        CHECK(bound.first_token <= std::exp(of_step + at(more, draw.normals[system + 1])) * 1.001);
+      }
+    }
+  }
 }
 
 TEST_CASE("advice: of a sure fleet beyond max_power the power binds, not an objective") {
