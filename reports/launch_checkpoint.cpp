@@ -187,7 +187,7 @@ ServedWeights served_weights(const Deployment& d, const std::string& engine, con
   out.local = true;
   out.comments.push_back("quantize the weights first, in examples/llm_ptq of NVIDIA Model Optimizer:");
   out.comments.push_back(fmt::format("  python hf_ptq.py --pyt_ckpt_path {} --qformat {}{} --export_path {}",
-                                     shell_word(model), quantizer, optimizer_cache(d), out.name));
+                                     shell_word(model), quantizer, optimizer_cache(d), shell_word(out.name)));
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/config_library.h"
 #include "base/config_release.h"
+#include "base/control_characters.h"
 #include "base/error.h"
 #include "reports/launch_plan.h"
 #include "reports/launch_settings.h"
@@ -399,7 +400,7 @@ std::string trtllm_speculation(const Launch& l) {
                        s.tree_width, s.query_len() - 1);
   if (const std::string weights = drafter(s, l.from); !weights.empty())
     out += fmt::format("  {}: {}\n", older ? "speculative_model_dir" : "speculative_model",
-                       weights == "$DRAFTER" ? "DRAFTER" : weights);
+                       weights == "$DRAFTER" ? "DRAFTER" : yaml_text(weights));
   return out;
 }
 
@@ -604,8 +605,7 @@ void check_options_known(const Deployment& d, const std::string& engine) {
 
 /// Names and versions of files, which may be a stranger's, become words of a shell, in which `$` is a variable's.
 void check_word(const char* what, const std::string& word) {
-  const auto acts = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  const bool plain = word.find_first_of("$`\"\\") == std::string::npos && std::none_of(word.begin(), word.end(), acts);
+  const bool plain = word.find_first_of("$`\"\\\n\t") == std::string::npos && without_controls(word) == word;
   if (!plain || word.starts_with('-'))
     throw ConfigError(fmt::format("--emit: the {} '{}' is no word for a command", what, word));
 }

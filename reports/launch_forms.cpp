@@ -111,6 +111,21 @@ std::string in_quotes(const std::string& text) {
   return out + "\"";
 }
 
+}  // namespace
+
+std::string yaml_text(const std::string& text) {
+  const bool plain = text.find_first_of(",[]#&*!|>'\"%@`\\") == std::string::npos &&
+                     text.find(": ") == std::string::npos && !text.empty() && text.front() != ' ' && text.back() != ' ';
+  return plain ? text : in_quotes(text);
+}
+
+namespace {
+
+/// The same within a list or map on one line.
+std::string flow_text(const std::string& text) {
+  return text.find_first_of("{}") == std::string::npos ? yaml_text(text) : in_quotes(text);
+}
+
 /// Doubles dollars, because Compose substitutes $NAME.
 std::string with_doubled_dollars(const std::string& text) {
   std::string out;
@@ -160,7 +175,9 @@ std::string compose_volumes(const LaunchPlan& plan) {
                       from = weights != name ? fmt::format("${{{}:?a folder of weights}}", name)
                              : name.starts_with("/") || name.starts_with(".") ? name
                                                                               : "./" + name;
-    out += fmt::format("      - {}:{}:ro\n", from, mounted_at(weights));
+    if (weights == name && name.find(':') != std::string::npos)
+      throw ConfigError(fmt::format("--emit compose: Compose cannot mount '{}', because of its colon", name));
+    out += fmt::format("      - {}\n", yaml_text(fmt::format("{}:{}:ro", from, mounted_at(weights))));
   }
   return out;
 }
@@ -181,7 +198,7 @@ std::string as_compose(const LaunchPlan& plan) {
                                      : "");
     for (int i = 0; i < on_a_host; ++i) {
       out += fmt::format("  {}-{}:\n    image: {}\n    network_mode: host\n    ipc: host\n    working_dir: {}\n",
-                         p.name, i + 1, p.image, kFolder);
+                         p.name, i + 1, yaml_text(p.image), kFolder);
       out += fmt::format("    environment:\n      HF_TOKEN: ${{HF_TOKEN:-}}\n      HF_HOME: {}\n", kHubCache);
       for (const std::string& weights : plan.weights) {
         if (const std::string name = name_of_weights(weights); name != weights)
@@ -252,8 +269,8 @@ std::string pod_spec(const LaunchPlan& plan, const LaunchProcess& p, const std::
   const bool loads = p.gpus_per_node > 0 && !plan.weights.empty();
   for (const std::string& weights : plan.weights) {
     if (loads)
-      out += fmt::format("  - {{name: weights, mountPath: {}, subPath: {}, readOnly: true}}\n", mounted_at(weights),
-                         claimed_as(weights));
+      out += fmt::format("  - {{name: weights, mountPath: {}, subPath: {}, readOnly: true}}\n",
+                         flow_text(mounted_at(weights)), flow_text(claimed_as(weights)));
   }
   out += "volumes:\n- name: shm\n  emptyDir: {medium: Memory}\n";
   if (!p.files.empty()) out += fmt::format("- name: files\n  configMap: {{name: {}-files}}\n", name);

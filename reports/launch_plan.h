@@ -47,6 +47,8 @@ LaunchPlan launch_plan(const PlannedDeployment& planned, const std::string& engi
 
 /// A command line: words quoted for a shell, variables left open.
 std::string command_line(const std::vector<std::string>& words);
+/// Text for a block of YAML, in quotes only if it needs them. Variables of Compose do not: `${NAME:?what}`.
+std::string yaml_text(const std::string& text);
 
 std::string as_shell(const LaunchPlan& plan);
 std::string as_compose(const LaunchPlan& plan);

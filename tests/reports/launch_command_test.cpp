@@ -1,4 +1,6 @@
 #include "reports/launch_command.h"
+#include "base/config_reader.h"
+#include "reports/launch_plan.h"
 #include "sim/step/deployment.h"
 
 #include <doctest/doctest.h>
@@ -131,6 +133,13 @@ TEST_CASE("launch command: names of a stranger's files stay names") {
   d->model.name = "x\nid\x1b";
   p.candidate.scenario.deployment = d;
   CHECK(has(launch_command(p, "llama-cpp", {}), "# MODEL.gguf: x id\\x1b as GGUF"));
+  CHECK(yaml_text("./w:/launch/w:ro") == "./w:/launch/w:ro");
+  CHECK(yaml_text("${WEIGHTS:?a folder}") == "${WEIGHTS:?a folder}");
+  for (const char* name : {"a: b", "x #y", "[a", "w, readOnly: false", "a\"b", " a", ""}) {
+    CAPTURE(name);
+    CHECK(parse_config_text("key: " + yaml_text(name), "made.yaml")->items.empty());
+    CHECK(ConfigReader(parse_config_text("key: " + yaml_text(name), "made.yaml"), "it").text("key") == name);
+  }
   d->engine.version = "1 $(id)";
   CHECK_THROWS_AS(launch_command(p, "vllm", {"a/b"}), ConfigError);
 }
