@@ -166,7 +166,9 @@ void write_csv(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepS
     first = true;
     for (const std::string& value : p.values) add(value);
     cells.assign(columns.names().size(), {});
-    for_each_metric(p.result, [&](std::size_t column, std::string_view value) { cells[column] = csv_cell(value); });
+    for_each_metric(p.result, [&](std::size_t column, std::string_view value) {
+      if (column < cells.size()) cells[column] = csv_cell(value);  // another process may have added one since
+    });
     for (const std::string_view cell : cells) add(cell);
     for (const auto& [name, value] : same) add(value);
     add(p.error);
