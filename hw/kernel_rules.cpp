@@ -91,6 +91,8 @@ CallCondition condition_on(double CallTraits::*trait, const ConfigNode::Entry& e
 CallCondition parse_condition(const ConfigNode::Entry& entry) {
   std::vector<std::string> names;
   for (const NamedTrait& row : kTraits) {
+    if (row.name == entry.key && entry.value->kind == ConfigNode::Kind::kList && entry.value->items.empty())
+      throw ConfigError(entry.value->mark, fmt::format("'{}' lists nothing", entry.key));
     if (row.name == entry.key) return std::visit([&](auto trait) { return condition_on(trait, entry); }, row.trait);
     names.emplace_back(row.name);
   }

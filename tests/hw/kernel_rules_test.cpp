@@ -181,6 +181,8 @@ TEST_CASE("kernel rules: a condition has the type of what it tests") {
                          doctest::Contains(why), ConfigError);
   };
   refused("windw: true", "unknown condition 'windw'; nearest is 'window'");
+  refused("weights: []", "'weights' lists nothing");
+  refused("head_dim: []", "'head_dim' lists nothing");
   refused("weights: fp9", "unknown number format 'fp9'; nearest is 'fp8'");
   refused("weights: [bf16, 8]", "unknown number format '8'");
   refused("layout: recieved", "unknown layout of tokens 'recieved'; nearest is 'received'");
