@@ -85,7 +85,9 @@ def main():
         for name, text in FILES.items():
             Path(name).write_text(text)
         for command in COMMANDS:
-            for flag, word in flags_of(command):
+            flags = flags_of(command)
+            assert len(flags) > 15, f"{command} --help lists {len(flags)} flags"
+            for flag, word in flags:
                 if flag == "--help" or flag in SILENT:
                     continue
                 fault = verdict(command, flag, value_of(flag, word))
