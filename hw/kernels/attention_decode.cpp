@@ -84,15 +84,8 @@ Cost unsplit_decode(const DecodeShape& s, const AttentionHeads& h, const GpuSpec
 const DecodeKernel& decode_kernel(const DecodeShape& shape, const AttentionHeads& heads, const GpuSpec& gpu,
                                   const KernelRules& rules) {
   const double units = shape.batch * heads.kv_heads, longest = std::max(shape.max_context, shape.mean_context);
-  CallTraits traits(gpu);
-  traits.products_bits = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
-  traits.cache_bits = element_bits(heads.kv);
-  traits.head_dim = heads.head_dim;
-  traits.window = heads.window > 0;
-  traits.group = heads.heads / heads.kv_heads;
-  traits.query_len = shape.query_len;
+  CallTraits traits = attention::call_traits(heads, shape.query_len, gpu);
   traits.shared_reads = heads.shared_reads;
-  traits.always_split = heads.kernel == AttentionKernel::kSplit;
   traits.blocks_per_sm = units * std::max(1.0, std::floor(longest / 128)) / gpu.sm_count;
   return static_cast<const DecodeKernel&>(rules.pick(KernelKind::kAttentionDecode, traits));
 }

@@ -1,6 +1,7 @@
 #include "hw/kernels/attention_math.h"
 
 #include "base/error.h"
+#include "hw/kernel_rules.h"
 
 namespace roofcast::attention {
 
@@ -19,6 +20,18 @@ const ConstantsBlock& as_measured(const ConstantsBlock& constants) {
 bool multiplies_fp8(const GpuSpec& gpu, Dtype compute, Dtype kv) {
   const bool narrow = element_bits(compute) <= 8 || kv == Dtype::kFp8 || kv == Dtype::kFp8Block;
   return narrow && gpu.peak(Dtype::kFp8) > FlopsPerSecond{};
+}
+
+CallTraits call_traits(const AttentionHeads& heads, double query_len, const GpuSpec& gpu) {
+  CallTraits traits(gpu);
+  traits.products_bits = multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
+  traits.cache_bits = element_bits(heads.kv);
+  traits.head_dim = heads.head_dim;
+  traits.window = heads.window > 0;
+  traits.group = heads.heads / heads.kv_heads;
+  traits.query_len = query_len;
+  traits.always_split = heads.kernel == AttentionKernel::kSplit;
+  return traits;
 }
 
 double cached_row_bytes(const AttentionHeads& h) {

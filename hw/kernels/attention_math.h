@@ -10,6 +10,9 @@
 #include "hw/kernels/attention.h"
 #include "hw/kernels/l2.h"
 
+namespace roofcast {
+struct CallTraits;
+}
 namespace roofcast::attention {
 
 inline double ceil_div(double a, double b) { return std::ceil(a / b); }
@@ -62,6 +65,9 @@ bool multiplies_fp8(const GpuSpec& gpu, Dtype compute, Dtype kv);
 inline bool computes_fp8(const GpuSpec& gpu, Dtype dtype) {
   return element_bits(dtype) <= 8 && gpu.peak(Dtype::kFp8) > FlopsPerSecond{};
 }
+
+/// What rules for kernels of attention may test, in prefill and in decode.
+CallTraits call_traits(const AttentionHeads& heads, double query_len, const GpuSpec& gpu);
 
 /// Bytes of keys and values of one cached token with their scales, over all heads of the GPU.
 double cached_row_bytes(const AttentionHeads& heads);

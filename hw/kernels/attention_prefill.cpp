@@ -75,15 +75,8 @@ Seconds write_time(const PrefillShape& s, const AttentionHeads& h, const Prefill
 
 const PrefillKernel& prefill_kernel(const PrefillShape& shape, const AttentionHeads& heads, const GpuSpec& gpu,
                                     const KernelRules& rules) {
-  CallTraits traits(gpu);
-  traits.products_bits = attention::multiplies_fp8(gpu, heads.compute, heads.kv) ? 8 : 16;
-  traits.cache_bits = element_bits(heads.kv);
-  traits.head_dim = heads.head_dim;
-  traits.window = heads.window > 0;
-  traits.group = heads.heads / heads.kv_heads;
-  traits.query_len = shape.query_len;
-  traits.always_split = heads.kernel == AttentionKernel::kSplit;
-  return static_cast<const PrefillKernel&>(rules.pick(KernelKind::kAttentionPrefill, traits));
+  return static_cast<const PrefillKernel&>(
+      rules.pick(KernelKind::kAttentionPrefill, attention::call_traits(heads, shape.query_len, gpu)));
 }
 
 bool runs_as_decode(const PrefillShape& shape, const AttentionHeads& heads, const KernelRules& rules) {
