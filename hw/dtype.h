@@ -13,6 +13,7 @@ namespace roofcast {
 
 enum class Dtype { kFp32, kTf32, kBf16, kFp16, kFp8, kFp8Block, kNvfp4, kMxfp4, kInt8, kInt4, kInt3, kInt2, kTernary };
 inline constexpr std::size_t kDtypeCount = 13;
+inline constexpr double kHalfBytes = 2.0;  ///< of a 16-bit value
 
 /// Names as on the command line, in the order of the enum.
 std::span<const std::string_view> dtype_names();

@@ -9,15 +9,13 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
-
 /// The largest buffers of a layer's blocks, without the routed experts if these keep their own.
 double widest_block_bytes(const ModelSpec& model, const Sharding& s, double tokens, bool kept_experts) {
   double widest = 0;
   for (const LayerKind& kind : model.layers) {
     const FeedForwardBuffers block = model_of(kind.feed_forward)->buffers(model.hidden, s, tokens);
     const double feed = kept_experts ? block.rest : block.routed + block.rest;
-    widest = std::max({widest, tokens * model_of(kind.mixer)->activation_values(s) * kBf16Bytes, feed});
+    widest = std::max({widest, tokens * model_of(kind.mixer)->activation_values(s) * kHalfBytes, feed});
   }
   return widest;
 }
@@ -36,24 +34,24 @@ Bytes activation_bytes(const ModelSpec& model, const Precision& precision, const
     }
   }
   const double block = widest_block_bytes(model, sharding, tokens, kept_experts);
-  const double stream = tokens * model.hidden * 3.0 * kBf16Bytes;  // residual, its norm, the block's output
-  const double logits = logit_rows * model.vocabulary * (kBf16Bytes + 2.0 * 4.0);  // 16 bit, fp32, probabilities
+  const double stream = tokens * model.hidden * 3.0 * kHalfBytes;  // residual, its norm, the block's output
+  const double logits = logit_rows * model.vocabulary * (kHalfBytes + 2.0 * 4.0);  // 16 bit, fp32, probabilities
   return Bytes(stream + kept + std::max(block, logits));
 }
 
 Bytes score_bytes(const ModelSpec& model, const Sharding& sharding, double queries, double context) {
   double heads = 0;
   for (const LayerKind& kind : model.layers) heads = std::max(heads, model_of(kind.mixer)->scoring_heads(sharding));
-  return Bytes(heads * queries * context * kBf16Bytes);
+  return Bytes(heads * queries * context * kHalfBytes);
 }
 
 Bytes compiled_activation_bytes(const ModelSpec& model, const Sharding& sharding, double tokens, double logit_rows) {
   double block = 0, workspace = 0;
   for (const LayerKind& kind : model.layers) {
     block = std::max(block, model_of(kind.feed_forward)->buffers(model.hidden, sharding, tokens).compiled);
-    workspace = std::max(workspace, tokens * model_of(kind.mixer)->activation_values(sharding) * kBf16Bytes);
+    workspace = std::max(workspace, tokens * model_of(kind.mixer)->activation_values(sharding) * kHalfBytes);
   }
-  const double stream = tokens * model.hidden * 2.0 * kBf16Bytes;  // residual and its norm
+  const double stream = tokens * model.hidden * 2.0 * kHalfBytes;  // residual and its norm
   return Bytes(stream + block + workspace + logit_rows * model.vocabulary * 4.0);
 }
 

@@ -9,8 +9,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
-
 using Grid = TileGrid;  // of tiles, patches or tokens
 
 /// transformers/models/qwen2_vl/image_processing_qwen2_vl.py, smart_resize: rounds both sides to multiples of a token's
@@ -232,7 +230,7 @@ std::vector<Operator> encoder_operators(const OperatorContext& context, const En
   if (e.convolved > 0) product("encoder_convolution", 1, rows, e.convolved, e.hidden);
   for (const EncoderProduct& p : e.products)
     product("encoder_other", p.count, std::max(1.0, std::round(rows * p.rows_per_patch)), p.inputs, p.outputs);
-  list.stream("encoder_norm", 2 * e.layers, rows * e.hidden * 4.0 * kBf16Bytes);
+  list.stream("encoder_norm", 2 * e.layers, rows * e.hidden * 4.0 * kHalfBytes);
   product("encoder_qkv", e.layers, rows, e.hidden, 3 * width);
   const double all_seen = e.layers - e.windowed_layers;
   list.add("encoder_attention", all_seen, full_attention(sequences, w.patches, std::ceil(e.heads / tp), e.head_dim));
@@ -242,10 +240,10 @@ std::vector<Operator> encoder_operators(const OperatorContext& context, const En
              full_attention(rows / in_window, in_window, std::ceil(e.heads / tp), e.head_dim));
   }
   product("encoder_out", e.layers, rows, width, e.hidden);
-  list.exchange(Collective::kAllReduce, "encoder_all_reduce", 2 * e.layers, rows * e.hidden * kBf16Bytes,
+  list.exchange(Collective::kAllReduce, "encoder_all_reduce", 2 * e.layers, rows * e.hidden * kHalfBytes,
                 context.sharding.tp);
   product("encoder_up", e.layers, rows, e.hidden, inter * (e.gated ? 2.0 : 1.0));
-  list.stream("encoder_activation", e.layers, rows * inter * (e.gated ? 3.0 : 2.0) * kBf16Bytes);
+  list.stream("encoder_activation", e.layers, rows * inter * (e.gated ? 3.0 : 2.0) * kHalfBytes);
   product("encoder_down", e.layers, rows, inter, e.hidden);
   const double outputs = w.items * w.outputs, between = std::ceil(e.projector_width / tp);
   if (between > 0) product("encoder_project", e.projectors, outputs, e.projector_in, between);
@@ -266,7 +264,7 @@ double encoder_parameters(const EncoderSpec& e) {
 /// Residual, norm, and the widest of projections and feed-forward block, in 16 bit.
 Bytes encoder_activations(const EncoderSpec& e, const EncoderWork& w, const Sharding& s) {
   const double widest = std::max(3 * e.heads * e.head_dim, e.inter * (e.gated ? 3.0 : 2.0)) / s.tp;
-  return Bytes(w.sequences * w.patches * (2 * e.hidden + widest) * kBf16Bytes);
+  return Bytes(w.sequences * w.patches * (2 * e.hidden + widest) * kHalfBytes);
 }
 
 }  // namespace roofcast

@@ -9,8 +9,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes per 16-bit value
-
 /// One pass of `tokens` rows through the layers.
 class TokenPass {
  public:
@@ -36,7 +34,7 @@ class TokenPass {
   void enter(const LayerKind& kind, Stage stage);
   double quantized_width(const LayerKind& kind) const;
   bool comes_in_nvfp4(const LayerKind& kind, const WeightMatrix& matrix) const;
-  double message() const { return tokens_ * model_.hidden * kBf16Bytes; }
+  double message() const { return tokens_ * model_.hidden * kHalfBytes; }
 
   const OperatorContext& context_;
   const ModelSpec& model_;
@@ -52,7 +50,7 @@ void TokenPass::embedding() {
   const double width = model_.embedding_dim + (model_.position_embeddings > 0 ? model_.hidden : 0.0);
   list_.stream(
       "embedding", 1,
-      tokens_ * (width * bytes_per_weight(WeightRole::kHead, context_.precision) + model_.hidden * kBf16Bytes));
+      tokens_ * (width * bytes_per_weight(WeightRole::kHead, context_.precision) + model_.hidden * kHalfBytes));
   if (model_.embedding_dim != model_.hidden) {
     list_.product("embedding_proj", 1, tokens_, model_.embedding_dim, model_.hidden, WeightRole::kOther);
   }
@@ -95,7 +93,7 @@ void TokenPass::layer(const LayerKind& kind) {
   const double fused = fuses(kind) ? reduces_mixer(kind) + reduces_feed_forward(kind) : 0.0;
   enter(kind, Stage::kEntry);
   list_.add_module(kind.norm_bias ? Module::kLayerNorm : Module::kRmsNorm, "norm",
-                   count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kBf16Bytes,
+                   count * std::max(0.0, kind.norms - fused), tokens_ * model_.hidden * widths * kHalfBytes,
                    kind.streams > 1 ? 2.0 : 1.0);
   projections(kind);
   enter(kind, Stage::kEntry);
@@ -174,15 +172,15 @@ constexpr double kSortLaunches = 20;
 void TokenPass::head() {
   const double rows = tokens_;
   list_.add_module(model_.layers.back().norm_bias ? Module::kLayerNorm : Module::kRmsNorm, "norm", model_.final_norms,
-                   tokens_ * model_.hidden * 4.0 * kBf16Bytes);
+                   tokens_ * model_.hidden * 4.0 * kHalfBytes);
   if (model_.encoder_only) return;
   const double columns = std::max(1.0, model_.vocabulary / sharding_.tp);
   if (model_.embedding_dim != model_.hidden) {
     list_.product("head_proj", 1, rows, model_.hidden, model_.embedding_dim, WeightRole::kOther);
   }
   list_.product("lm_head", 1, rows, model_.embedding_dim, columns, WeightRole::kHead);
-  list_.exchange(Collective::kAllGather, "logits_gather", 1, rows * columns * kBf16Bytes, sharding_.tp);
-  list_.stream("sampling", 1, rows * model_.vocabulary * (kBf16Bytes + 4.0 + 8.0 + 4.0), 4.0);
+  list_.exchange(Collective::kAllGather, "logits_gather", 1, rows * columns * kHalfBytes, sharding_.tp);
+  list_.stream("sampling", 1, rows * model_.vocabulary * (kHalfBytes + 4.0 + 8.0 + 4.0), 4.0);
   if (context_.sorts_logits) list_.stream("top_p_sort", 1, rows * model_.vocabulary * kSortedLogitBytes, kSortLaunches);
 }
 

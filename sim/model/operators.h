@@ -79,7 +79,8 @@ struct Operator {
 /// Everything that the operators of a step depend on besides the batch.
 struct OperatorContext : OperatorSettings {
   const ModelSpec* model = nullptr;
-  std::shared_ptr<const std::vector<LayerWeights>> weights;  ///< layer_weights() of each kind of layer, for speed
+  std::shared_ptr<const std::vector<LayerWeights>>
+      weights;  ///< of each kind of layer of `model` under `sharding`; null: computed anew
   Precision precision;
   Sharding sharding;
   Routing routing;

@@ -9,8 +9,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
-
 class DenseModel final : public FeedForwardModel {
  public:
   explicit DenseModel(const DenseFeedForward& f) : f_(f) {}
@@ -34,8 +32,8 @@ class DenseModel final : public FeedForwardModel {
   FeedForwardBuffers buffers(double, const Sharding& s, double tokens) const override {
     return {.routed = 0,
             .routed_operands = 0,
-            .rest = tokens * (f_.gated ? 3.0 : 2.0) * f_.inter / s.tp * kBf16Bytes,
-            .compiled = tokens * (f_.gated ? 2.0 : 1.0) * f_.inter / s.tp * kBf16Bytes};
+            .rest = tokens * (f_.gated ? 3.0 : 2.0) * f_.inter / s.tp * kHalfBytes,
+            .compiled = tokens * (f_.gated ? 2.0 : 1.0) * f_.inter / s.tp * kHalfBytes};
   }
 
   void add_operators(OperatorList& list, double count, const BlockTokens& rows) const override {

@@ -12,7 +12,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
 /// vLLM runs its fused experts on at most this many tokens at a time (VLLM_FUSED_MOE_CHUNK_SIZE, 32 Ki).
 constexpr double kExpertChunk = 32768;
 
@@ -107,8 +106,8 @@ void ExpertModel::add_weights(LayerWeights& out, double hidden, const Sharding& 
 FeedForwardBuffers ExpertModel::buffers(double hidden, const Sharding& s, double tokens) const {
   const double gathered = std::min(tokens * s.attention_dp, kExpertChunk);
   const double inner = (f_.gated ? 3.0 : 2.0) * f_.inter / s.expert_tp() + width(hidden);
-  const double routed = gathered * f_.top_k * inner * kBf16Bytes;
-  const double rest = tokens * 3.0 * f_.shared_inter / s.tp * kBf16Bytes;
+  const double routed = gathered * f_.top_k * inner * kHalfBytes;
+  const double rest = tokens * 3.0 * f_.shared_inter / s.tp * kHalfBytes;
   return {.routed = routed,
           .routed_operands = gathered * f_.top_k * (width(hidden) + f_.inter / s.expert_tp()),
           .rest = rest,
@@ -160,7 +159,7 @@ void ExpertModel::add_operators(OperatorList& list, double count, const BlockTok
   list.enter(Stage::kShared);
   if (f_.shared_inter > 0) {
     add_activation(list, "shared_activation", shared(), count, rows.tokens);
-    list.stream("shared_add", count, rows.tokens * hidden * 3.0 * kBf16Bytes, f_.shared_gate ? 2.0 : 1.0);
+    list.stream("shared_add", count, rows.tokens * hidden * 3.0 * kHalfBytes, f_.shared_gate ? 2.0 : 1.0);
   }
   if (f_.dense_inter > 0) add_activation(list, "activation", dense(), count, rows.tokens);
 }
@@ -169,7 +168,7 @@ void ExpertModel::add_operators(OperatorList& list, double count, const BlockTok
 /// (nvfp4, fp8 per tensor), else 16 bit.
 double sent_bytes(const Precision& p) {
   const bool narrow = p.expert_weights == Dtype::kNvfp4 || p.expert_weights == Dtype::kFp8;
-  return narrow ? element_bits(activations_for(WeightRole::kExpert, p)) / 8.0 : kBf16Bytes;
+  return narrow ? element_bits(activations_for(WeightRole::kExpert, p)) / 8.0 : kHalfBytes;
 }
 
 /// Bytes per value of a quantized token including scales: fp32 per 128 values, e4m3 per 16.
@@ -198,10 +197,10 @@ void ExpertModel::add_all_to_all(OperatorList& list, double count, const BlockTo
   list.enter(Stage::kDispatch);
   list.add("expert_dispatch", count, way);
   list.enter(Stage::kCombine);
-  way.combine = true, way.value_bytes = kBf16Bytes;
+  way.combine = true, way.value_bytes = kHalfBytes;
   list.add("expert_combine", count, way);
   if (sharding.tp > 1) {
-    const double message = rows.tokens * context.model->hidden * kBf16Bytes;
+    const double message = rows.tokens * context.model->hidden * kHalfBytes;
     list.exchange(Collective::kAllGather, "expert_gather", count, message / sharding.tp, sharding.tp);
   }
 }
@@ -221,7 +220,7 @@ bool ExpertModel::add_exchange(OperatorList& list, double count, const BlockToke
   }
   const double values = rows.group_tokens * wide;
   list.exchange(Collective::kAllGather, "expert_gather", count, values / ranks * sent_bytes(context.precision), ranks);
-  list.exchange(Collective::kReduceScatter, "expert_scatter", count, values * kBf16Bytes, ranks);
+  list.exchange(Collective::kReduceScatter, "expert_scatter", count, values * kHalfBytes, ranks);
   return true;
 }
 

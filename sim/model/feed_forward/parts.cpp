@@ -20,9 +20,8 @@ void add_block_weights(LayerWeights& out, const std::string& prefix, const Dense
 
 void add_activation(OperatorList& list, const std::string& name, const DenseFeedForward& block, double count,
                     double tokens, double written) {
-  constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
   const double values = (block.gated ? 2.0 : 1.0) + written;
-  const double bytes = tokens * block.inter / list.context().sharding.tp * values * kBf16Bytes;
+  const double bytes = tokens * block.inter / list.context().sharding.tp * values * kHalfBytes;
   if (block.gated) return list.add_module(Module::kGatedActivation, name, count, bytes);
   list.stream(name, count, bytes);
 }

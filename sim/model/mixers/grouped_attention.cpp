@@ -13,8 +13,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes per 16-bit value
-
 class GroupedModel final : public MixerModel {
  public:
   explicit GroupedModel(const GroupedAttention& a) : a_(a) {}
@@ -229,7 +227,7 @@ void GroupedModel::add_token_operators(OperatorList& list, double count, double 
   const Sharding& s = list.context().sharding;
   const double heads = heads_of(a_.heads, s);
   const double kv_heads = a_.owns_cache ? kv_heads_of(a_.kv_heads, s) : 0.0;
-  const double rotated = tokens * (heads + kv_heads) * a_.head_dim * 2.0 * kBf16Bytes;
+  const double rotated = tokens * (heads + kv_heads) * a_.head_dim * 2.0 * kHalfBytes;
   // Norms over all heads: the sums of squares of q and k are reduced together (vLLM from 0.14,
   // github.com/vllm-project/vllm/pull/31493; SGLang's pull request 14416), then both are normalized. torch.compile does
   // not fuse these kernels, because their rows differ in width.
@@ -239,10 +237,10 @@ void GroupedModel::add_token_operators(OperatorList& list, double count, double 
   if (a_.qk_norm && apart) list.exchange(Collective::kAllReduce, "qk_norm_all_reduce", count, tokens * 8.0, s.tp);
   if (a_.rotary && !list.context().rotary_in_attention) list.add_module(Module::kRotary, "rotary", count, rotated);
   if (a_.encoded_dim > 0)
-    list.exchange(Collective::kAllReduce, "all_reduce", count, tokens * list.context().model->hidden * kBf16Bytes,
+    list.exchange(Collective::kAllReduce, "all_reduce", count, tokens * list.context().model->hidden * kHalfBytes,
                   s.tp);
   indexer().add_token_operators(list, count, tokens);
-  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kBf16Bytes);
+  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalfBytes);
 }
 
 /// A chunk aligned to multiples of its size is half full on average once the context exceeds the first one.

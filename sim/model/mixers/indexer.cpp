@@ -4,11 +4,7 @@
 #include <cmath>
 
 namespace roofcast {
-namespace {
-
-constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
-
-}  // namespace
+namespace {}  // namespace
 
 double mean_visible(double before, double query, double most) {
   if (most <= 0) return before + (query + 1.0) / 2.0;
@@ -32,7 +28,7 @@ double Indexer::cache_bytes() const { return heads > 0 ? dim + 4.0 * std::ceil(d
 /// Six kernels (vllm/model_executor/models/deepseek_v2.py, sglang/srt/layers/attention/nsa/nsa_indexer.py).
 void Indexer::add_token_operators(OperatorList& list, double count, double tokens) const {
   if (heads <= 0) return;
-  list.stream("indexer_inputs", count, tokens * (heads + 1) * dim * (3.0 * kBf16Bytes + 1.0), 6.0);
+  list.stream("indexer_inputs", count, tokens * (heads + 1) * dim * (3.0 * kHalfBytes + 1.0), 6.0);
 }
 
 /// DeepSeek-V3.2 (2025), eq. 1: sum over the heads of w relu(q k), in fp8.

@@ -13,8 +13,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
-
 class LatentModel final : public MixerModel {
  public:
   explicit LatentModel(const LatentAttention& a) : a_(a) {}
@@ -152,13 +150,13 @@ LayerCache LatentModel::cache(const Precision& p, const Sharding& s) const {
 void LatentModel::add_token_operators(OperatorList& list, double count, double tokens) const {
   const double heads = heads_of(a_.heads, list.context().sharding);
   list.stream("latent_norm", count,
-              tokens * (a_.query_rank + (a_.owns_cache ? a_.latent_dim : 0.0)) * 2.0 * kBf16Bytes);
+              tokens * (a_.query_rank + (a_.owns_cache ? a_.latent_dim : 0.0)) * 2.0 * kHalfBytes);
   if (a_.rope_dim > 0 && !list.context().rotary_in_attention) {
     list.add_module(Module::kRotary, "rotary", count,
-                    tokens * (heads + (a_.owns_cache ? 1 : 0)) * a_.rope_dim * 2.0 * kBf16Bytes);
+                    tokens * (heads + (a_.owns_cache ? 1 : 0)) * a_.rope_dim * 2.0 * kHalfBytes);
   }
   indexer().add_token_operators(list, count, tokens);
-  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kBf16Bytes);
+  if (a_.output_gate) list.stream("output_gate", count, tokens * heads * a_.value_dim * 3.0 * kHalfBytes);
 }
 
 LatentHeads LatentModel::heads_on_gpu(const OperatorContext& c) const {

@@ -8,8 +8,6 @@
 namespace roofcast {
 namespace {
 
-constexpr double kBf16Bytes = 2.0;  // bytes of a 16-bit value
-
 class StateModel final : public MixerModel {
  public:
   explicit StateModel(const StateLayer& a) : a_(a) {}
@@ -95,7 +93,7 @@ class StateModel final : public MixerModel {
 
   /// The output of the scan passes a gated norm; a short convolution has one gate before and one after.
   void add_token_operators(OperatorList& list, double count, double tokens) const override {
-    const double bytes = tokens * a_.out_features / list.context().sharding.tp * 3.0 * kBf16Bytes;
+    const double bytes = tokens * a_.out_features / list.context().sharding.tp * 3.0 * kHalfBytes;
     if (a_.mixer.kind == StateMixer::Kind::kConvolution) return list.stream("gates", 2.0 * count, bytes);
     list.stream("gated_norm", count, bytes);
   }
