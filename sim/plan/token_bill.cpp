@@ -53,7 +53,7 @@ double chosen_tokens(const ModelSpec& model) {
 double cached_token_seconds(StepModel& model, int chunk) {
   const Deployment& d = model.deployment();
   const int ranks = d.sharding.attention_dp;
-  const auto gpu_seconds = [&](int before) { return model.gpu_time_alone({chunk, before}).base(); };
+  const auto gpu_seconds = [&](int before) { return model.gpu_time_alone(chunk, before).base(); };
   const double read = (d.memory.layout.sequence_bytes(chunk) / d.gpu.memory_bandwidth).base();
   const double chosen = chosen_tokens(d.model);
   const int first = chosen >= chunk && chosen < 2.0 * chunk ? static_cast<int>(chosen) + 1 - chunk : 0;

@@ -119,14 +119,14 @@ StepBreakdown StepModel::breakdown(const StepBatch& asked) {
   return out;
 }
 
-Seconds StepModel::gpu_time_alone(const PrefillChunk& chunk) {
+Seconds StepModel::gpu_time_alone(int tokens, int context_before) {
   constexpr std::size_t kMost = 1U << 16;
   auto& alone = state_->alone;
-  const std::pair key{chunk.tokens, chunk.context_before};
+  const std::pair key{tokens, context_before};
   if (const auto found = alone.find(key); found != alone.end()) return found->second;
   if (alone.size() > kMost) alone.clear();
   const std::vector<PrefillChunk> chunks(static_cast<std::size_t>(deployment().sharding.attention_dp),
-                                         {chunk.tokens, chunk.context_before, true});
+                                         {tokens, context_before, true});
   return alone[key] = breakdown({.decodes = 0, .decode_context = 0, .prefills = chunks}).gpu_time;
 }
 

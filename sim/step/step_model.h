@@ -98,8 +98,9 @@ class StepModel {
 
   /// The step operator by operator.
   StepBreakdown breakdown(const StepBatch& batch);
-  /// GPU time of a step in which each attention-DP rank has this one chunk and nothing else. Cached.
-  Seconds gpu_time_alone(const PrefillChunk& chunk);
+  /// GPU time of a step in which each attention-DP rank ends a prompt with this one chunk, and does nothing else.
+  /// Cached.
+  Seconds gpu_time_alone(int tokens, int context_before);
 
  private:
   struct State;

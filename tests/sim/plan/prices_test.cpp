@@ -316,8 +316,8 @@ TEST_CASE("token bill: a cached token has its price where the step waits for the
   CHECK(added > 0);
   CHECK(cached_token_seconds(model, 1024) == doctest::Approx(added / 1024));
   for (int again = 0; again < 2; ++again) {
-    CHECK(model.gpu_time_alone({1024, 0}) == first.gpu_time);
-    CHECK(model.gpu_time_alone({1024, 1024}) == second.gpu_time);
+    CHECK(model.gpu_time_alone(1024, 0) == first.gpu_time);
+    CHECK(model.gpu_time_alone(1024, 1024) == second.gpu_time);
   }
 }
 
