@@ -84,12 +84,12 @@ class RequestQueue {
     inbox_.clear();
     on_their_way_ = 0;
     waiting_tokens_ = prompt_tokens_ = 0;
-    come_back_ = 0;
+    only_need_cache_ = 0;
   }
 
   std::size_t size() const { return on_their_way_ + waiting_.size(); }
   /// Whether some waiting request only needs its cache copied back (see only_needs_cache()).
-  bool some_only_need_cache() const { return come_back_ > 0; }
+  bool some_only_need_cache() const { return only_need_cache_ > 0; }
   std::int64_t waiting_tokens() const { return waiting_tokens_; }  ///< tokens to prefill of the waiting requests
   /// Prompt tokens of all requests here, running ones included. left() subtracts those of a finished request.
   std::int64_t prompt_tokens() const { return prompt_tokens_; }
@@ -110,12 +110,12 @@ class RequestQueue {
     r.arrived = true;
     waiting_tokens_ += r.target;
     r.waits_for_cache = only_needs_cache(r);
-    come_back_ += r.waits_for_cache ? 1 : 0;
+    only_need_cache_ += r.waits_for_cache ? 1 : 0;
   }
 
   void no_longer_waits(LiveRequest& r) {
     waiting_tokens_ -= r.target;
-    come_back_ -= r.waits_for_cache ? 1 : 0;
+    only_need_cache_ -= r.waits_for_cache ? 1 : 0;
     r.waits_for_cache = false;
   }
 
@@ -123,7 +123,7 @@ class RequestQueue {
   std::deque<Arrival> inbox_;  ///< removed requests stay in it until they reach its front
   std::size_t on_their_way_ = 0;
   WaitingQueue waiting_;
-  std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0, come_back_ = 0;
+  std::int64_t waiting_tokens_ = 0, prompt_tokens_ = 0, only_need_cache_ = 0;
 };
 
 }  // namespace roofcast
