@@ -65,7 +65,8 @@ class Options {
   void write_report(const Report& report) const;
   /// Writes to --out or stdout. Throws ConfigError if that fails.
   void write(const std::string& text) const;
-  /// The same piece by piece, for what is too large to be held in memory.
+  /// The same piece by piece, for what is too large to be held in memory. If `report` throws, --out is left as it was,
+  /// and stdout is cut off.
   using Piece = std::function<void(std::string_view)>;
   void write_pieces(const std::function<void(const Piece& write)>& report) const;
 

@@ -1,6 +1,7 @@
 #include "reports/sweep_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -56,8 +57,8 @@ std::string cell(const MetricValue* value) {
 /// A value of a result's text as a CSV holds it: numbers as they are, nothing for infinity and NaN.
 std::string_view csv_cell(std::string_view value) {
   if (value.starts_with('\'')) return value.substr(1);
-  const char first = value[value.size() > 1 && value[0] == '-' ? 1 : 0];
-  return first == 'n' || first == 'i' ? std::string_view() : value;
+  if (value == "true" || value == "false") return value;
+  return std::isfinite(metric_number(value)) ? value : std::string_view();
 }
 
 /// A value of the grid with its type: numbers stay numbers.
@@ -150,7 +151,9 @@ void write_csv(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepS
       next = column + 1;
     }
   };
-  for_each_point(sweep, outcome, store, [&](const Point& p) { for_each_metric(p.result, [](auto&&...) {}); });
+  for_each_point(sweep, outcome, store, [&](const Point& p) {
+    for_each_metric(p.result, [](std::size_t, std::string_view value) { (void)csv_cell(value); });
+  });
   const auto same = unvaried(stored(sweep));
   std::string line;
   bool first = true;

@@ -137,6 +137,14 @@ std::optional<std::pair<std::string_view, std::string_view>> next_metric(std::st
   return line;
 }
 
+double metric_number(std::string_view value) {
+  double number = 0;
+  const auto [stop, error] = from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || stop != value.data() + value.size())
+    throw ConfigError("a result in the store is damaged");
+  return number;
+}
+
 MetricsList metrics_from_text(std::string_view text) {
   MetricsList out;
   while (const auto line = next_metric(text)) {
@@ -147,11 +155,7 @@ MetricsList metrics_from_text(std::string_view text) {
     } else if (value == "true" || value == "false") {
       out.emplace_back(std::move(name), value == "true");
     } else {
-      double number = 0;
-      const auto [stop, error] = from_chars(value.data(), value.data() + value.size(), number);
-      if (error != std::errc() || stop != value.data() + value.size())
-        throw ConfigError("a result in the store is damaged");
-      out.emplace_back(std::move(name), number);
+      out.emplace_back(std::move(name), metric_number(value));
     }
   }
   return out;

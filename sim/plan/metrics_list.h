@@ -26,5 +26,7 @@ MetricsList metrics_from_text(std::string_view text);
 
 /// Takes the first line off `text`: a name, and its value as to_text() writes it. Empty at the end.
 std::optional<std::pair<std::string_view, std::string_view>> next_metric(std::string_view& text);
+/// A number of such a value. Throws ConfigError if it is none.
+double metric_number(std::string_view value);
 
 }  // namespace roofcast
