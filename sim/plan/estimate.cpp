@@ -328,8 +328,8 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   StepBreakdown until_first = e.prefill;
   if (passes > 0) merge(until_first, e.decode, passes);
   const LoadRegime regime = load_regime(d, 1, r.batch, longest(r));
-  const SystemSpread system = system_spread(d, regime, host_shares(e.decode, e.prefill, e.front_end, e.ttft));
-  e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(e.prefill, d, e.ttft)), system.ttft));
+  const SystemSpread system = system_spread(d, regime, host_shares(e.decode, e.prefill, e.decode, e.front_end, e.ttft));
+  e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(until_first, d, e.ttft)), system.ttft));
   LogSpread decoding = kernel_spread(relative_spread(e.decode, d, e.decode.time));
   if (d.fidelity != Fidelity::kIdeal) decoding = together(decoding, acceptance_spread(r.speculation));
   e.tpot_interval = interval_of(e.tpot, together(decoding, system.tpot));

@@ -138,7 +138,9 @@ SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSprea
   if (!validated) widen(spread, launch);
   const bool kernels = d.roofline() == nullptr;
   if (kernels) widen(spread, launching_spread(shares.launching));
-  if (kernels) widen(spread, {host_spread(shares.first), host_spread(shares.step)});
+  // The spreads of queues come from whole errors, those of the host included.
+  const bool queues = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
+  if (kernels && !queues) widen(spread, {host_spread(shares.first), host_spread(shares.step)});
   const bool other_kernels = has_kernels_of_another_engine(d) || (!validated && has_kernels_of_another_release(d));
   if (d.engine.beyond_known || assumed || other_kernels) widen(spread, normal(u.release));
   if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
@@ -169,11 +171,13 @@ SystemSpread planned_spread(const Deployment& d, LoadRegime regime, const HostSh
 }
 
 /// Where the host launches kernel by kernel, its pace covers the whole step.
-HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end, Seconds ttft) {
+HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, const StepBreakdown& other,
+                       Seconds front_end, Seconds ttft) {
   const auto share = [](Seconds host, Seconds time) { return time > Seconds(0) ? std::min(1.0, host / time) : 0.0; };
   const double launching = launched_share(decode), step = share(decode.host_time, decode.time);
   const Seconds own = front_end + prefill.time, wait = std::max(Seconds(0), ttft - own);
-  return {launching, launching > 0 ? 0.0 : step, share(front_end + prefill.host_time + wait * step, own + wait)};
+  const Seconds waited = wait * share(other.host_time, other.time);
+  return {launching, launching > 0 ? 0.0 : step, share(front_end + prefill.host_time + waited, own + wait)};
 }
 
 double launched_share(const StepBreakdown& step) {

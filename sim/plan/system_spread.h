@@ -35,16 +35,16 @@ struct HostShares {
 };
 
 /// From configs/uncertainty/serving.yaml, by regime and by what the host takes. Wider if no run of the recipe on this
-/// GPU and release validated it
-/// (`validated` of configs/recipes), more so with kernels of another release; with kernels of another engine; for eager
-/// decode; for an engine newer than all known ones, or without a stated release; and with kernels measured on a GPU of
-/// another vendor. Zero for the ideal roofline.
+/// GPU and release validated it (`validated` of configs/recipes), more so with kernels of another release; with kernels
+/// of another engine; for eager decode; for an engine newer than all known ones, or without a stated release; and with
+/// kernels measured on a GPU of another vendor. Zero for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, const HostShares& shares);
-/// `front_end`: the time of a request before its prompt runs. What `ttft` is longer is a wait for other steps.
-HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, Seconds front_end, Seconds ttft);
+/// `front_end`: the time of a request before its prompt runs. The rest of `ttft` is a wait for steps like `other`.
+HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, const StepBreakdown& other,
+                       Seconds front_end, Seconds ttft);
 /// The fraction of a step spent launching kernels, 0 to 1; 0 with CUDA graphs.
 double launched_share(const StepBreakdown& step);
 /// The spread of GPU power; zero for the ideal roofline.

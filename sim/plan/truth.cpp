@@ -59,6 +59,11 @@ double at(const LogSpread& spread, double normal) {
   return normal < 0 ? -spread.low / kNinetyPercent * normal : spread.high / kNinetyPercent * normal;
 }
 
+/// The narrower of two on either side: the host may take more of a decode step than of a first token.
+LogSpread narrower(const LogSpread& one, const LogSpread& other) {
+  return {std::max(one.low, other.low), std::min(one.high, other.high)};
+}
+
 /// The part of one spread beyond another.
 LogSpread beyond(const LogSpread& whole, const LogSpread& part) {
   const auto rest = [](double a, double b) { return std::sqrt(std::max(0.0, a * a - b * b)); };
@@ -87,7 +92,8 @@ std::unique_ptr<StepPricer> shifted_pricer(std::unique_ptr<StepPricer> pricer, S
   return std::make_unique<ShiftedPricer>(std::move(pricer), factors);
 }
 
-StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const ServingMetrics& m, int replicas) {
+StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const ServingMetrics& m, int replicas,
+                         bool prefill_only) {
   StepModel model(d);
   const double prompt = std::max(1.0, m.input_tokens / std::max<double>(1.0, static_cast<double>(m.completed)));
   const double output = m.output_tokens / std::max<double>(1.0, static_cast<double>(m.completed));
@@ -100,7 +106,8 @@ StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const Servi
   const Seconds front_end =
       d->fidelity == Fidelity::kIdeal ? Seconds(0) : intake_time(d->engine, prompt) + d->engine.host.request_latency;
   return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time),
-          host_shares(decode, prefill, front_end, m.ttft_ms.mean() * kMillisecond)};
+          host_shares(decode, prefill, prefill_only || output <= 1 ? prefill : decode, front_end,
+                      m.ttft_ms.mean() * kMillisecond)};
 }
 
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw) {
@@ -131,9 +138,10 @@ std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed) {
 SystemFactors fastest_factors(const SystemSpread& a, const SystemSpread& b, const TruthDraw& draw) {
   const double system = draw.normals[kSystem], first = draw.normals[kFirstToken];
   const double step = std::min(at(a.tpot, system), at(b.tpot, system));
-  // What TTFT adds to a step is never wider than TTFT.
-  const double beyond_step = std::min({0.0, at(a.ttft, first), at(b.ttft, first)});
-  return {std::exp(step + beyond_step), std::exp(step)};
+  const double prefill = std::min({step, at(a.ttft, system), at(b.ttft, system)});
+  // What TTFT adds to its steps is never wider than TTFT.
+  const double more = std::min({0.0, at(a.ttft, first), at(b.ttft, first)});
+  return {std::exp(prefill + more), std::exp(step)};
 }
 
 Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int replicas, double load_uncertainty)
@@ -142,7 +150,7 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
   if (d.fidelity == Fidelity::kIdeal || nominal.completed == 0) return;
   spreads_[&d] = step_spreads(scenario.deployment, nominal, replicas);
   if (const auto& apart = scenario.serving.disaggregation)
-    spreads_[apart->prefill.get()] = step_spreads(apart->prefill, nominal, apart->prefill_replicas);
+    spreads_[apart->prefill.get()] = step_spreads(apart->prefill, nominal, apart->prefill_replicas, true);
   Scenario fleet = scenario;
   fleet.serving.replicas = replicas;
   const LoadRegime regime = regime_of(fleet, nominal);
@@ -151,8 +159,9 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
   HostShares host = spreads_[&d].host;
   if (const auto& apart = scenario.serving.disaggregation) host.first = spreads_[apart->prefill.get()].host.first;
   const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, host);
-  system_ = system.tpot;
-  first_token_ = beyond(system.ttft, system.tpot);
+  decode_ = system.tpot;
+  prefill_ = narrower(system.ttft, system.tpot);
+  first_token_ = beyond(system.ttft, prefill_);
 }
 
 Scenario Truths::scenario_in(const TruthDraw& draw) const {
@@ -172,9 +181,9 @@ double Truths::load_factor(const TruthDraw& draw) const { return std::exp(load_u
 StepFactors Truths::factors(const Deployment& d, const TruthDraw& draw) const {
   const auto known = spreads_.find(&d);
   if (known == spreads_.end()) return {};
-  const double all = std::exp(at(system_, draw.normals[kSystem]));
-  return {all * kernel_factor(known->second.decode, draw.normals),
-          all * kernel_factor(known->second.prefill, draw.normals)};
+  const double system = draw.normals[kSystem];
+  return {std::exp(at(decode_, system)) * kernel_factor(known->second.decode, draw.normals),
+          std::exp(at(prefill_, system)) * kernel_factor(known->second.prefill, draw.normals)};
 }
 
 PricerFactory Truths::pricers_in(const TruthDraw& draw, PricerFactory nominal) const {

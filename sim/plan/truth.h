@@ -29,7 +29,7 @@ struct StepSpreads {
   HostShares host{};
 };
 StepSpreads step_spreads(const std::shared_ptr<const Deployment>& deployment, const ServingMetrics& metrics,
-                         int replicas);
+                         int replicas, bool prefill_only = false);
 /// exp(sum of spread x draw), over the first kOperatorFamilies + 1 values of a draw.
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw);
 
@@ -44,7 +44,7 @@ struct TruthDraw {
 /// The draws for every candidate of a plan.
 std::vector<TruthDraw> truth_draws(std::size_t count, std::uint64_t seed);
 
-/// Factors of a draw on first tokens and decode steps of a deployment, without kernel errors.
+/// Factors of a draw on first tokens and decode steps of a deployment, without errors of kernels.
 struct SystemFactors {
   double first_token = 1, step = 1;
 };
@@ -73,7 +73,7 @@ class Truths {
   StepFactors factors(const Deployment& deployment, const TruthDraw& draw) const;
   Scenario scenario_;
   std::map<const Deployment*, StepSpreads> spreads_;
-  LogSpread system_, first_token_;
+  LogSpread decode_, prefill_, first_token_;
   double load_uncertainty_;
 };
 

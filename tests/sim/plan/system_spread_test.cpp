@@ -141,16 +141,29 @@ TEST_CASE("system spread: the host's shares of a step and of the time to the fir
   StepBreakdown decode, prefill;
   decode.host_time = Seconds(1e-3), decode.time = Seconds(4e-3);
   prefill.host_time = Seconds(2e-3), prefill.time = Seconds(8e-3);
-  const HostShares shares = host_shares(decode, prefill, Seconds(12e-3), Seconds(20e-3));
+  const HostShares shares = host_shares(decode, prefill, decode, Seconds(12e-3), Seconds(20e-3));
   CHECK(shares.step == doctest::Approx(0.25));
   CHECK(shares.first == doctest::Approx(0.7));  // 12 + 2 of 12 + 8 ms
   CHECK(shares.launching == 0);
   // Another 20 ms wait for steps, of which the host takes a quarter.
-  CHECK(host_shares(decode, prefill, Seconds(12e-3), Seconds(40e-3)).first == doctest::Approx((12 + 2 + 5) / 40.0));
+  CHECK(host_shares(decode, prefill, decode, Seconds(12e-3), Seconds(40e-3)).first ==
+        doctest::Approx((12 + 2 + 5) / 40.0));
+  StepBreakdown busy = prefill;
+  busy.host_time = Seconds(0);  // where only prompts run, it waits for these
+  CHECK(host_shares(decode, prefill, busy, Seconds(12e-3), Seconds(40e-3)).first == doctest::Approx((12 + 2) / 40.0));
   StepBreakdown eager = decode;
   eager.launched = Seconds(3e-3);
-  CHECK(host_shares(eager, prefill, Seconds(0), Seconds(0)).launching == doctest::Approx(0.75));
-  CHECK(host_shares(eager, prefill, Seconds(0), Seconds(0)).step == 0);  // part of the launching
+  CHECK(host_shares(eager, prefill, eager, Seconds(0), Seconds(0)).launching == doctest::Approx(0.75));
+  CHECK(host_shares(eager, prefill, eager, Seconds(0), Seconds(0)).step == 0);  // part of the launching
+}
+
+TEST_CASE("system spread: errors of queues have those of the host in them") {
+  const auto d = deployment("engine: vllm@0.19");
+  for (const LoadRegime regime : {LoadRegime::kSaturated, LoadRegime::kQueued}) {
+    const SystemSpread none = system_spread(*d, regime, {}), half = system_spread(*d, regime, {0, 0.5, 0.5});
+    CHECK(none.tpot.high == half.tpot.high);
+    CHECK(none.ttft.high == half.ttft.high);
+  }
 }
 
 TEST_CASE("system spread: what launching takes of a step") {
