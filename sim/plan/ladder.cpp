@@ -67,7 +67,8 @@ ConfigTree flash(const ConfigTree& tree, const Goal&, const LadderOptions&) {
 /// The scenario's own formats if one is narrower than 16 bit, else fp8 if the GPU supports it, else AWQ.
 ConfigTree quantized(const ConfigTree& tree, const Goal& goal, const LadderOptions&) {
   const Precision& p = goal.deployment().precision;
-  if (std::min({element_bits(p.weights), element_bits(p.activations), element_bits(p.kv_cache)}) < 16) {
+  if (std::min({element_bits(p.weights), element_bits(p.attention_weights), element_bits(p.expert_weights),
+                element_bits(p.kv_cache)}) < 16) {
     const ConfigTree own = part(goal.tree, "precision");
     return own ? set(tree, "precision", own) : set(tree, "precision=null");
   }

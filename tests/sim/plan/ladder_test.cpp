@@ -49,6 +49,11 @@ TEST_CASE("replicas and a narrow cache that the scenario asks for are on the lad
   CHECK(cache.memory.base() > 0.95 * whole.memory.base());  // the weights keep their 16 bit
 }
 
+TEST_CASE("narrow activations alone change nothing, so the rung of quantization takes fp8") {
+  const Ladder l = ladder("precision: {activations: fp8}\n");
+  CHECK(rung(l, "quantization").throughput_gain == doctest::Approx(1.95).epsilon(0.05));
+}
+
 TEST_CASE("gains multiply up to the last column") {
   const Ladder l = ladder();
   double product = 1;
