@@ -40,9 +40,9 @@ void check_launch(const Deployment& d, const ConfigTree& engine, bool forced) {
                         "generate() prepares a step when the last one has ended: it has no "
                         "'async_scheduling'");
     if (!e.async_pipelines && d.sharding.pp > 1)
-      throw ConfigError((*asynchronous)->mark, fmt::format("{} {} has no 'async_scheduling' with pipeline stages "
-                                                           "(vLLM has from 0.15.0 on)",
-                                                           vllm ? "vLLM" : e.name, e.version));
+      throw ConfigError((*asynchronous)->mark,
+                        fmt::format("{} {} has no 'async_scheduling' with pipeline stages{}", vllm ? "vLLM" : e.name,
+                                    e.version, vllm ? "; vLLM 0.15 has it" : ""));
   }
   // src/llama-kv-cache.cpp: cells of one token
   if (const ConfigTree* block = written(engine, "block_size"); e.name == "llama-cpp" && block && e.block_size > 1)

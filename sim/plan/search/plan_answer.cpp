@@ -77,7 +77,8 @@ void tell_length(const PlanSpec& plan, const SearchOptions& options) {
   constexpr std::int64_t kLong = 20000;  // usual are 2,000, for a p99
   const ConfigTree* objectives = plan.space.scenario->find("objectives");
   if (!options.tell || objectives == nullptr || !*objectives) return;
-  const std::int64_t requests = requests_needed(parse_objectives(ConfigReader(*objectives, "objectives")));
+  const std::int64_t requests =
+      requests_needed(parse_objectives(ConfigReader(*objectives, "objectives")), plan.goodput);
   if (requests > kLong)
     options.tell(
         fmt::format("each run of this plan has {} requests, so that 20 lie beyond its rarest percentile: it "

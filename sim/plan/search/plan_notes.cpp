@@ -72,7 +72,7 @@ void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
          "'profile' of the arrivals, a trace, or 'clients'");
     note("failures", " changes nothing here: 'search.availability' plans the spare replicas for them");
   }
-  if (!lists_announced(answer.plan.space))
+  if (value_at(tree, "search.announced") && !lists_announced(answer.plan.space))
     note("search.announced", " changes nothing here: no GPU of the search is announced");
   if (answer.plan.confidence <= 0)
     note("search.load_uncertainty", " changes nothing here: a plan with 'confidence: 0' trusts the forecast");

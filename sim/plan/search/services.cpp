@@ -206,6 +206,7 @@ Sources sources_of(const Service& service, const SearchOptions& options) {
   if (alone.empty() || kinds.size() < 2) return out;
   SearchOptions one = first;
   one.advise = false;
+  one.tell = {};  // said once
   for (const std::string& gpu : kinds) {
     one.only_gpu = gpu;
     PlanAnswer answer = answer_plan(service.plan, one, PlanDetail::kRanking);
