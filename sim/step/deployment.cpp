@@ -16,6 +16,7 @@
 #include "sim/model/encoder.h"
 #include "sim/model/feed_forward_model.h"
 #include "sim/model/mixer_model.h"
+#include "sim/step/expert_overlap.h"
 #include "sim/step/memory_sum.h"
 #include "sim/step/region.h"
 
@@ -151,7 +152,7 @@ OperatorContext Deployment::operator_context() const {
   c.sorts_logits = engine.samples_top_p && engine.sorts_for_top_p;
   c.flash_mla = kernels.flash_mla && engine.sparse_attention == "flashmla";
   c.indexer_format = gpu.peak(Dtype::kFp8) > FlopsPerSecond(0) ? Dtype::kFp8 : Dtype::kBf16;
-  c.staged = engine.expert_overlap != ExpertOverlap::kNone;
+  c.staged = may_overlap(*this);
   c.decoded_tokens = decoded;
   return c;
 }

@@ -146,13 +146,15 @@ double OverlappedLayers::series(double before, double attention, double slope, d
   return sum;
 }
 
+bool may_overlap(const Deployment& d) {
+  return d.engine.expert_overlap != ExpertOverlap::kNone && d.engine.expert_exchange == ExpertExchange::kAllToAll &&
+         d.sharding.attention_dp > 1;
+}
+
 int overlapped_batches(const StepBatch& batch, const Deployment& d) {
-  const EngineSpec& e = d.engine;
-  if (e.expert_overlap == ExpertOverlap::kNone || e.expert_exchange != ExpertExchange::kAllToAll ||
-      d.sharding.attention_dp <= 1)
-    return 0;
+  if (!may_overlap(d)) return 0;
   const bool prompts = !batch.prefills.empty();
-  switch (e.expert_overlap) {
+  switch (d.engine.expert_overlap) {
     case ExpertOverlap::kNone:
       return 0;
     case ExpertOverlap::kSingleBatch:

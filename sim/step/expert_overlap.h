@@ -47,6 +47,9 @@ struct OverlappedLayers {
 /// single_batch_overlap.py, compute_overlap_args).
 double combining_sms(const Deployment& deployment);
 
+/// Whether any step may overlap: `expert_overlap` is set, and attention-DP ranks exchange tokens by all-to-all.
+bool may_overlap(const Deployment& deployment);
+
 /// Number of micro-batches of a step; 0: no overlap.
 /// - two_batch (SGLang, two_batch_overlap.py): each active rank has at least two prompts and nothing else, or two
 /// decoding sequences and nothing else

@@ -129,3 +129,22 @@ TEST_CASE("expert overlap: ranks that do different things, or have too little, r
   d->engine.expert_exchange = ExpertExchange::kAllGather;
   CHECK(overlapped_batches({.decodes = 64, .decode_context = 64e3}, *d) == 0);
 }
+
+TEST_CASE("expert overlap: without an all-to-all exchange, or with one rank, it changes no digit") {
+  const auto time = [](ExpertOverlap overlap, ExpertExchange exchange, int ranks) {
+    const auto d = overlapping(overlap, "h100-sxm", 72);
+    d->engine.expert_exchange = exchange;
+    d->sharding.attention_dp = ranks;
+    StepModel model(d);
+    double sum = 0;
+    for (const int each : {1, 7, 64, 300}) sum += model.breakdown(decodes(each, ranks)).time.base();
+    const std::array<PrefillChunk, 1> chunk{{{.tokens = 777}}};
+    return sum + model.time({.prefills = chunk}).base();
+  };
+  for (const ExpertOverlap overlap :
+       {ExpertOverlap::kSingleBatch, ExpertOverlap::kTwoBatch, ExpertOverlap::kDualBatch}) {
+    CHECK(time(overlap, ExpertExchange::kAllGather, 72) == time(ExpertOverlap::kNone, ExpertExchange::kAllGather, 72));
+    CHECK(time(overlap, ExpertExchange::kAllToAll, 1) == time(ExpertOverlap::kNone, ExpertExchange::kAllToAll, 1));
+    CHECK(time(overlap, ExpertExchange::kAllToAll, 72) != time(ExpertOverlap::kNone, ExpertExchange::kAllToAll, 72));
+  }
+}
