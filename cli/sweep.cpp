@@ -139,10 +139,15 @@ void end_in_good_order() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit then becomes a write error, which the store reports
 }
 
-void tell(const SweepSpec& sweep, const SweepOutcome& outcome, double seconds, Shard shard) {
+void tell(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store, double seconds, Shard shard) {
   for (const std::string& key : point_keys(sweep)) {
     if (!sweep.simulate && reports::only_simulated(key))
       fmt::print(stderr, "{} changes nothing in an estimate; 'run: simulate' plays requests\n", key);
+  }
+  for (const std::string& keys : idle_axes(sweep, outcome, store)) {
+    if (!sweep.simulate && reports::only_simulated(keys)) continue;
+    const bool load = !sweep.simulate && keys.starts_with("workload.");
+    fmt::print(stderr, "{} changes nothing in these points{}\n", keys, load ? "; 'run: simulate' plays requests" : "");
   }
   if (!outcome.errors.empty()) {
     fmt::print(stderr, "{} combinations are not possible; the first: {}\n", outcome.errors.size(),
@@ -202,7 +207,7 @@ int run_sweep_command(std::span<const std::string> arguments) {
       reports::sweep_report(sweep, outcome, store, options.format(), options.fidelity(), write);
     });
   }
-  tell(sweep, outcome, wall.count(), part.parts.shard);
+  tell(sweep, outcome, store, wall.count(), part.parts.shard);
   return kDone;
 }
 

@@ -51,6 +51,37 @@ TEST_CASE("a sweep of estimates says which keys only a simulation asks for") {
   CHECK(said("run: simulate\n").find("changes nothing in an estimate") == std::string::npos);
 }
 
+TEST_CASE("a sweep says which of its keys change no result") {
+  const TemporaryFolder folder;
+  const auto said = [&](const std::string& scenario, const std::string& grid) {
+    const std::string sweep =
+        folder.write("s.yaml", "scenario: {model: llama-2-7b, gpu: h100-sxm, " + scenario + "}\n" + grid);
+    return run_roofcast("sweep '" + sweep + "' --store :memory:", Stream::kErr).out;
+  };
+  const std::string load =
+      "workload: {requests: 3, prompt_tokens: 9, output_tokens: 2, arrivals: {process: poisson, rate: 1 /s}}";
+  const std::string rates = said(load, "grid: {workload.arrivals.rate: [1 /s, 9 /s], batch: [1, 2]}\n");
+  CHECK(rates.find("workload.arrivals.rate changes nothing in these points; 'run: simulate' plays") == 0);
+  CHECK(rates.find("batch changes") == std::string::npos);
+  CHECK(said(load, "run: simulate\ngrid: {workload.arrivals.rate: [1 /s, 9 /s]}\n").find("changes nothing") ==
+        std::string::npos);
+  const std::string drafts = "grid: {speculation.num_speculative_tokens: [1, 2], ";
+  CHECK(said("speculation: {method: none}", drafts + "batch: [1, 2]}\n")
+            .find("speculation.num_speculative_tokens changes nothing in these points\n") == 0);
+  // It acts in some points.
+  CHECK(said("speculation: {method: none}", drafts + "speculation.method: [none, ngram]}\n").find("changes nothing") ==
+        std::string::npos);
+  // Keys that change together are told together; points that do not fit tell nothing.
+  CHECK(said("speculation: {method: none}",
+             "zip: {speculation.num_speculative_tokens: [1, 2], router: [round_robin, "
+             "least_loaded]}\n")
+            .find("speculation.num_speculative_tokens and router changes nothing") != std::string::npos);
+  CHECK(
+      said("workload: {requests: 3, prompt_tokens: 9, output_tokens: 2}, engine: {name: vllm, reserved_memory: 99 GB}",
+           "run: simulate\ngrid: {seed: [1, 2]}\n")
+          .find("changes nothing") == std::string::npos);
+}
+
 TEST_CASE("a document that a point's numbers come from is edited: the point is run again") {
   const TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return folder.path() + "/" + name; };
