@@ -408,6 +408,16 @@ void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
         "(engine.async_scheduling); they take time where that is more than a step");
 }
 
+/// Adds a router that looks for prefixes of which there are none.
+void add_blind_router(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
+  if (!writes(scenario, "router") || read.serving.router != "prefix_aware" || one_replica(read)) return;
+  const bool shared = read.workload && shares_prefixes(*read.workload), kept = read.deployment->engine.prefix_caching;
+  if (!shared || !kept)
+    lines.push_back(fmt::format("router: prefix_aware routes as least_loaded does here: {}",
+                                shared ? "the engine keeps no prefixes (engine.prefix_caching)"
+                                       : "no prompts of this workload share a prefix"));
+}
+
 /// Adds a client date that changes neither the client nor the recipe.
 void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario) {
   if (!writes(scenario, "workload.client_date")) return;
@@ -465,6 +475,7 @@ std::vector<std::string> idle_settings(const ConfigTree& scenario, const Scenari
   }
   add_hidden_masks(lines, read);
   add_small_tiers(lines, read);
+  add_blind_router(lines, scenario, read);
   add_client_date(lines, scenario);
   add_objectives(lines, scenario, read);
   add_idle_rates(lines, scenario, read);

@@ -157,7 +157,12 @@ TEST_CASE("idle settings: prompts that share what no engine keeps, and a time of
   CHECK(said(off, load) == 1);
   CHECK(said(on, load) == 0);
   CHECK(said(off, load + ", turns: 2") == 0);  // the prefix lengthens a session
-  CHECK(said(off, load, "router: prefix_aware\nparallelism: {replicas: 2}\n") == 0);
+  const std::string by_prefix = "router: prefix_aware\nparallelism: {replicas: 2}\n";
+  CHECK(said(on, load, by_prefix) == 0);
+  CHECK(said(off, load, by_prefix) == 1);  // which of the replicas caches a prefix: none
+  const std::string unshared = "arrivals: {process: poisson, rate: 1 /s}, prompt_tokens: 64, output_tokens: 8";
+  CHECK(said("max_num_seqs: 8", unshared, by_prefix) == 1);
+  CHECK(said("max_num_seqs: 8", unshared, "router: least_loaded\nparallelism: {replicas: 2}\n") == 0);
   const auto clients = [](const std::string& profile) {
     return "start: 1 h, clients: [{name: a, arrivals: {process: poisson, rate: 1 /s" + profile +
            "}, prompt_tokens: 64, output_tokens: 8}]";
