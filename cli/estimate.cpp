@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -78,6 +79,34 @@ EstimateRequest request_of(const Options& options, const Scenario& scenario) {
   return r;
 }
 
+/// What a workload such as `--set workload.guided=1` leaves out is that of the estimate.
+ConfigTree with_request(ConfigTree tree, const Options& options) {
+  const ConfigTree* found = tree->find("workload");
+  if (found == nullptr || !*found || (*found)->kind != ConfigNode::Kind::kMap) return tree;
+  const ConfigTree workload = *found;
+  for (const char* whole : {"name", "clients", "arrivals"})
+    if (workload->find(whole) != nullptr) return tree;
+  const auto fill = [&](const char* key, const std::string& value) {
+    if (workload->find(key) == nullptr)
+      tree = with_value(tree, std::string("workload.") + key, make_scalar(value, workload->mark), workload->mark);
+  };
+  if (workload->find("duration") == nullptr) fill("requests", options.text("batch"));
+  fill("arrivals.process", "closed_loop");
+  fill("arrivals.concurrency", options.text("batch"));
+  const auto length = [&](const char* flag, int usual) {
+    return options.has(flag) ? options.text(flag) : std::to_string(usual);
+  };
+  const ConfigTree incomplete = tree;
+  const auto fill_lengths = [&](const RequestLengths& usual) {
+    fill("prompt_tokens", length("prompt-tokens", usual.prompt_tokens));
+    fill("output_tokens", length("output-tokens", usual.output_tokens));
+  };
+  fill_lengths({.prompt_tokens = 1, .output_tokens = 1});
+  const auto deployment = read_scenario(std::exchange(tree, incomplete), options.fidelity()).deployment;
+  fill_lengths(usual_lengths(*deployment, std::nullopt, std::nullopt));
+  return tree;
+}
+
 }  // namespace
 
 int run_estimate(std::span<const std::string> arguments) {
@@ -101,6 +130,7 @@ int run_estimate(std::span<const std::string> arguments) {
   }
   ConfigTree tree = options.scenario(make_map({}, Mark{"command line", 0, 0}));
   if (options.has("no-kv-cache")) tree = with_assignment(tree, "engine.kv_cache=false", "--no-kv-cache");
+  tree = with_request(std::move(tree), options);
   const Scenario scenario = read_scenario(tree, options.fidelity());
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);

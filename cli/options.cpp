@@ -255,7 +255,8 @@ std::int64_t Options::integer(const std::string& flag, std::int64_t low, std::in
   const std::string& text = values_[flag].as<std::string>();
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+  const bool octal = text.size() > 1 && text[0] == '0';  // to some readers
+  if (error != std::errc() || end != text.data() + text.size() || octal || value < low || value > high) {
     throw ConfigError(fmt::format("--{}: must be an integer from {} to {}, got '{}'", flag, low, high, text));
   }
   return value;

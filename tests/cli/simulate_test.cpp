@@ -141,6 +141,21 @@ TEST_CASE("estimate: images have a usual size, quotes around false a note, and a
   CHECK(leaves("128"));
 }
 
+TEST_CASE("estimate: a workload without lengths is one of its requests, and numbers have no leading zeros") {
+  const std::string asked = "estimate --model llama-3.1-8b --gpu h100-sxm --engine vllm ";
+  const std::string plain = run_roofcast(asked).out;
+  CHECK(run_roofcast(asked + "--set workload.guided=1").out == plain);  // hidden behind the GPU's work
+  CHECK(run_roofcast(asked + "--set workload.guided=1", Stream::kErr).out.find("workload.guided: the host fills") == 0);
+  const auto waits = run_roofcast(asked + "--set engine.async_scheduling=false --set workload.guided=1");
+  CHECK(waits.status == 0);
+  CHECK(waits.out != run_roofcast(asked + "--set engine.async_scheduling=false").out);
+  CHECK(run_roofcast(asked + "--set workload.turns=2 --prompt-tokens 64", Stream::kErr)
+            .out.find("workload changes nothing in this estimate\n") != std::string::npos);
+  const auto octal = run_roofcast(asked + "--batch 010", Stream::kErr);
+  CHECK(octal.status != 0);
+  CHECK(octal.out.find("--batch: must be an integer from 1 to 1000000, got '010'") != std::string::npos);
+}
+
 TEST_CASE("estimate: warns where decode steps exceed the CUDA graphs, which makes a GB200 slower than a B200") {
   const auto step = [](const std::string& gpu, const std::string& rest) {
     return run_roofcast(
