@@ -18,6 +18,7 @@
 #include "cli/options.h"
 #include "reports/idle_estimate.h"
 #include "reports/sweep_report.h"
+#include "sim/plan/search/idle_in_sweep.h"
 
 namespace roofcast::cli {
 namespace po = boost::program_options;
@@ -139,16 +140,25 @@ void end_in_good_order() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit then becomes a write error, which the store reports
 }
 
-void tell(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store, double seconds, Shard shard) {
-  for (const std::string& key : point_keys(sweep)) {
-    if (!sweep.simulate && reports::only_simulated(key))
-      fmt::print(stderr, "{} changes nothing in an estimate; 'run: simulate' plays requests\n", key);
+/// Prints the settings that have no effect.
+void tell_idle(const SweepSpec& sweep, Fidelity fidelity, const SweepOutcome& outcome, const SweepStore& store) {
+  const auto simulated = [&](std::string_view key) { return !sweep.simulate && reports::only_simulated(key); };
+  std::vector<std::string> keys = point_keys(sweep);
+  for (const ConfigNode::Entry& entry : sweep.scenario->entries) keys.push_back(entry.key);
+  for (const std::string& key : keys) {
+    if (simulated(key)) fmt::print(stderr, "{} changes nothing in an estimate; 'run: simulate' plays requests\n", key);
   }
-  for (const std::string& keys : idle_axes(sweep, outcome, store)) {
-    if (!sweep.simulate && reports::only_simulated(keys)) continue;
-    const bool load = !sweep.simulate && keys.starts_with("workload.");
-    fmt::print(stderr, "{} changes nothing in these points{}\n", keys, load ? "; 'run: simulate' plays requests" : "");
+  for (const std::string& axis : idle_axes(sweep, outcome, store)) {
+    if (simulated(axis)) continue;
+    const bool load = !sweep.simulate && axis.starts_with("workload.");
+    fmt::print(stderr, "{} changes nothing in these points{}\n", axis, load ? "; 'run: simulate' plays requests" : "");
   }
+  for (const std::string& line : idle_everywhere(sweep, fidelity, outcome)) {
+    if (!simulated(line.substr(0, line.find(' ')))) fmt::print(stderr, "{}\n", line);
+  }
+}
+
+void tell(const SweepOutcome& outcome, double seconds, Shard shard) {
   if (!outcome.errors.empty()) {
     fmt::print(stderr, "{} combinations are not possible; the first: {}\n", outcome.errors.size(),
                outcome.errors.begin()->second);
@@ -207,7 +217,8 @@ int run_sweep_command(std::span<const std::string> arguments) {
       reports::sweep_report(sweep, outcome, store, options.format(), options.fidelity(), write);
     });
   }
-  tell(sweep, outcome, store, wall.count(), part.parts.shard);
+  tell_idle(sweep, options.fidelity(), outcome, store);
+  tell(outcome, wall.count(), part.parts.shard);
   return kDone;
 }
 

@@ -80,6 +80,11 @@ TEST_CASE("a sweep says which of its keys change no result") {
       said("workload: {requests: 3, prompt_tokens: 9, output_tokens: 2}, engine: {name: vllm, reserved_memory: 99 GB}",
            "run: simulate\ngrid: {seed: [1, 2]}\n")
           .find("changes nothing") == std::string::npos);
+  // Settings of the scenario itself: what only a simulation asks for, and what is idle in every point.
+  CHECK(said("policy: fair", "grid: {batch: [1, 8]}\n").find("policy changes nothing in an estimate;") == 0);
+  const std::string sums = "engine: {name: vllm, fused_all_reduce: true}";
+  CHECK(said(sums, "grid: {batch: [1, 8]}\n").find("engine.fused_all_reduce changes nothing here: ") == 0);
+  CHECK(said(sums, "grid: {parallelism.tp: [1, 8]}\n").find("engine.fused_all_reduce") == std::string::npos);
 }
 
 TEST_CASE("a document that a point's numbers come from is edited: the point is run again") {

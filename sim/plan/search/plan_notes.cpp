@@ -59,11 +59,15 @@ bool lists_announced(const SweepSpec& space) {
 
 void add_plan_notes(const ConfigTree& tree, PlanAnswer& answer) {
   std::vector<std::string>& notes = answer.result.notes;
-  const auto note = [&](const char* key, const char* why) {
+  const auto note = [&](std::string_view key, std::string_view why) {
     const ConfigTree value = value_at(tree, key);
-    if (value && value->kind != ConfigNode::Kind::kNull) notes.push_back(std::string(key) + why);
+    if (value && value->kind != ConfigNode::Kind::kNull) notes.push_back(fmt::format("{}{}", key, why));
   };
   note("gpu", " changes nothing here: the search's 'gpus' says what may be bought");
+  for (const SweepAxis& axis : answer.plan.space.axes) {
+    if (const std::string& key = axis.keys.front(); key != "gpu")
+      note(key, " changes nothing here: the search varies it");
+  }
   for (const char* key : {"parallelism.replicas", "parallelism.dp"})
     note(key, " changes nothing here: a plan finds the number of replicas; search.max_gpus limits it");
   if (!answer.fleet && answer.plan.availability <= 0) {

@@ -47,6 +47,8 @@ ConfigTree with_fixed(const SweepSpec& sweep, const ConfigTree& scenario, const 
 
 /// The scenario of one point of the grid; the last axis varies fastest.
 ConfigTree point_scenario(const SweepSpec& sweep, std::uint64_t index);
+/// That scenario without the additional keys of estimates.
+ConfigTree without_request(const ConfigTree& scenario);
 /// The values of a point as text, in the order of the axes' keys.
 std::vector<std::string> point_values(const SweepSpec& sweep, std::uint64_t index);
 std::vector<std::string> point_keys(const SweepSpec& sweep);

@@ -18,12 +18,11 @@ bool is_request_key(const ConfigNode::Entry& entry) {
   return std::find(kRequestKeys.begin(), kRequestKeys.end(), entry.key) != kRequestKeys.end();
 }
 
-/// The scenario without the estimate's request keys, and those keys alone.
-std::pair<ConfigTree, ConfigTree> split_request(const ConfigTree& scenario) {
-  auto rest = std::make_shared<ConfigNode>(*scenario), request = std::make_shared<ConfigNode>(*scenario);
-  std::erase_if(rest->entries, is_request_key);
+/// The estimate's request keys alone.
+ConfigTree request_of(const ConfigTree& scenario) {
+  auto request = std::make_shared<ConfigNode>(*scenario);
   std::erase_if(request->entries, [](const ConfigNode::Entry& entry) { return !is_request_key(entry); });
-  return {rest, request};
+  return request;
 }
 
 /// Missing request keys come from the workload: its mean lengths, its concurrency. `prompt_tokens` counts text tokens;
@@ -54,6 +53,12 @@ EstimateRequest read_request(const ConfigTree& tree, const Scenario& scenario) {
 }
 
 }  // namespace
+
+ConfigTree without_request(const ConfigTree& scenario) {
+  auto rest = std::make_shared<ConfigNode>(*scenario);
+  std::erase_if(rest->entries, is_request_key);
+  return rest;
+}
 
 /// A parsed scenario without the request, and a step model of its deployment.
 struct PointRunner::Read {
@@ -90,13 +95,13 @@ void PointRunner::take_back(const std::string& key, std::unique_ptr<Read> read) 
 
 MetricsList PointRunner::run(const ConfigTree& tree) {
   if (simulate_) return simulated(tree);
-  const auto [rest, request] = split_request(tree);
+  const ConfigTree rest = without_request(tree);
   const std::string key = to_yaml(*rest);
   std::unique_ptr<Read> read = lend(key, rest);
   if (read->scenario.serving.disaggregation)
     throw ConfigError(tree->mark, "an estimate cannot price 'disaggregation'; simulate the points ('run: simulate')");
   MetricsList metrics =
-      metrics_of(estimate(read->model, read_request(request, read->scenario)), *read->scenario.deployment);
+      metrics_of(estimate(read->model, read_request(request_of(tree), read->scenario)), *read->scenario.deployment);
   take_back(key, std::move(read));
   return metrics;
 }

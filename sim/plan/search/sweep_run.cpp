@@ -7,7 +7,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/text.h"
 #include "sim/plan/parallel.h"
 
 namespace roofcast {
@@ -137,48 +136,6 @@ SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& st
                                    [&](const std::string& hash) { return out.errors.count(hash) > 0; });
   if (nothing && parts.shard.count == 1) throw ConfigError(errors.begin()->second);
   return out;
-}
-
-namespace {
-
-/// The result of a point; empty if there is none.
-std::string result_of(const SweepOutcome& outcome, const SweepStore& store, std::uint64_t point) {
-  const auto at = std::lower_bound(outcome.points.begin(), outcome.points.end(), point);
-  if (at == outcome.points.end() || *at != point) return "";
-  return store.find(outcome.hashes[static_cast<std::size_t>(at - outcome.points.begin())]).value_or("");
-}
-
-bool fits(const std::string& result) {
-  const MetricsList metrics = metrics_from_text(result);
-  return std::none_of(metrics.begin(), metrics.end(),
-                      [](const auto& metric) { return metric.first == "fits" && metric.second == MetricValue(false); });
-}
-
-/// Compares every point with that of the axis's first value. `stride`: points between two values of the axis.
-bool is_idle(const SweepAxis& axis, std::uint64_t stride, const SweepOutcome& outcome, const SweepStore& store) {
-  bool compared = false;
-  for (const std::uint64_t point : outcome.points) {
-    const std::uint64_t at = point / stride % axis.values.size();
-    if (at == 0) continue;
-    const std::string first = result_of(outcome, store, point - at * stride), here = result_of(outcome, store, point);
-    if (first.empty() || here.empty()) continue;
-    if (here != first) return false;
-    compared = compared || fits(here);
-  }
-  return compared;
-}
-
-}  // namespace
-
-std::vector<std::string> idle_axes(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store) {
-  std::vector<std::string> idle;
-  std::uint64_t stride = 1;  // the last axis varies fastest
-  for (auto axis = sweep.axes.rbegin(); axis != sweep.axes.rend(); ++axis) {
-    if (is_idle(*axis, stride, outcome, store)) idle.push_back(join(axis->keys, " and "));
-    stride *= axis->values.size();
-  }
-  std::reverse(idle.begin(), idle.end());
-  return idle;
 }
 
 }  // namespace roofcast

@@ -33,8 +33,4 @@ struct SweepParts {
 SweepOutcome run_sweep(const SweepSpec& sweep, Fidelity fidelity, SweepStore& store, const std::atomic<bool>& stop,
                        const SweepProgress& progress = nullptr, const SweepParts& parts = {});
 
-/// The axes that change nothing: keys of the grid, "a and b" for keys that change together, over whose values all
-/// points have the same results. Points that do not fit tell nothing.
-std::vector<std::string> idle_axes(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store);
-
 }  // namespace roofcast

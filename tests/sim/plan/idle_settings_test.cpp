@@ -173,16 +173,18 @@ TEST_CASE("idle settings: prompts that share what no engine keeps, and a time of
 
 TEST_CASE("idle settings: keys of a load and of a search that a plan does without") {
   const ConfigTree plan = parse_config_text(
-      "model: llama-3.1-8b\nworkload: {arrivals: {process: poisson, rate: 2 /s}, requests: 50, prompt_tokens: 64, "
-      "output_tokens: 8}\nobjectives: {ttft_p90: 500 ms}\nsearch: {gpus: [h100-sxm], max_gpus: 1, tp: [1], confidence: "
+      "model: llama-3.1-8b\nparallelism: {tp: 2}\nworkload: {arrivals: {process: poisson, rate: 2 /s}, requests: 50, "
+      "prompt_tokens: 64, output_tokens: 8}\nobjectives: {ttft_p90: 500 ms}\nsearch: {gpus: [h100-sxm], max_gpus: 1, "
+      "tp: [1], confidence: "
       "0, load_uncertainty: 0.2, power_usage_effectiveness: 1.3, announced: true}\n",
       "p.yaml");
   const std::vector<std::string> notes = answer_plan(plan, {}, PlanDetail::kAll).result.notes;
-  REQUIRE(notes.size() == 4);
-  CHECK(notes[0].starts_with("search.announced changes nothing here"));
-  CHECK(notes[1].starts_with("search.load_uncertainty changes nothing here"));
-  CHECK(notes[2].starts_with("search.power_usage_effectiveness changes nothing here"));
-  CHECK(notes[3].starts_with("workload.requests changes nothing here"));
+  REQUIRE(notes.size() == 5);
+  CHECK(notes[0] == "parallelism.tp changes nothing here: the search varies it");
+  CHECK(notes[1].starts_with("search.announced changes nothing here"));
+  CHECK(notes[2].starts_with("search.load_uncertainty changes nothing here"));
+  CHECK(notes[3].starts_with("search.power_usage_effectiveness changes nothing here"));
+  CHECK(notes[4].starts_with("workload.requests changes nothing here"));
 }
 
 TEST_CASE("idle settings: a tier without room for one block is told") {
