@@ -125,14 +125,13 @@ SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSprea
                        const HostSpreads& host) {
   if (!has_spread(d, regime)) return {};
   const Uncertainty& u = uncertainty();
-  const auto of = [&](LoadRegime r) { return u.regimes[static_cast<std::size_t>(r)]; };
   const bool kernels = d.roofline() == nullptr;
   const bool queues = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
-  SystemSpread spread = of(queues ? LoadRegime::kLoaded : regime);
+  SystemSpread spread = regime_spread(queues ? LoadRegime::kLoaded : regime);
   if (kernels) widen(spread, {host.first, host.step});
   if (queues) {  // these come from whole errors, those of the host included
-    spread.ttft = wider(spread.ttft, of(regime).ttft);
-    spread.tpot = wider(spread.tpot, of(regime).tpot);
+    spread.ttft = wider(spread.ttft, regime_spread(regime).ttft);
+    spread.tpot = wider(spread.tpot, regime_spread(regime).tpot);
   }
   const bool validated = is_validated(d);
   if (!validated) widen(spread, launch);
@@ -156,6 +155,8 @@ LoadRegime load_regime(const Deployment& d, int replicas, double in_flight, doub
 LogSpread together(const LogSpread& one, const LogSpread& other) {
   return {-root_sum_of_squares(one.low, other.low), root_sum_of_squares(one.high, other.high)};
 }
+
+SystemSpread regime_spread(LoadRegime regime) { return uncertainty().regimes[static_cast<std::size_t>(regime)]; }
 
 SystemSpread system_spread(const Deployment& d, LoadRegime regime, const HostSpreads& host) {
   return spread_of(d, regime, uncertainty().recipe, d.engine.version_assumed, host);

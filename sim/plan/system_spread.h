@@ -45,6 +45,8 @@ struct SystemSpread {
   LogSpread ttft, tpot;
 };
 SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, const HostSpreads& host);
+/// The part of it that is the same for all deployments in a regime.
+SystemSpread regime_spread(LoadRegime regime);
 /// The spread of GPU power; zero for the ideal roofline.
 LogSpread power_spread(const Deployment& deployment);
 /// Whether the constants come from a GPU of another vendor.
