@@ -275,7 +275,9 @@ void add_limits(Printed& printed, const MeasuredRuns& runs, const std::vector<Ro
 
 void add_spreads(Printed& printed, const std::vector<PredictedTable>& tables) {
   reports::Table table({"load", "metric", "rows", "5 %", "50 %", "95 %"});
-  const std::vector<SpreadLine> lines = spreads_by_regime(tables);
+  std::vector<SpreadLine> lines = spreads_by_regime(tables);
+  const std::vector<SpreadLine> rests = rests_by_regime(tables);
+  lines.insert(lines.end(), rests.begin(), rests.end());
   for (const SpreadLine& line : lines) {
     table.row({line.regime, line.metric, std::to_string(line.rows), fmt::format("{:+.2f}", line.low),
                fmt::format("{:+.2f}", line.median), fmt::format("{:+.2f}", line.high)});
@@ -369,7 +371,9 @@ int run_validate_serving(std::span<const std::string> arguments) {
       "version | harness | host | gpu | model, or several with commas: host costs fitted without the row's class; all: "
       "each "
       "in turn")("intervals", "90 % intervals of every row, and the share of the measured values inside")(
-      "spreads", "quantiles of ln(measured / predicted) by load, as in configs/uncertainty/serving.yaml")(
+      "spreads",
+      "quantiles of ln(measured / predicted) by load, as in configs/uncertainty/serving.yaml; with --intervals also "
+      "what intervals need beside their other causes")(
       "also", po::value<std::vector<std::string>>()->composing(),
       "FILE.csv: more closed loops, for the fit of --leave-out and for --spreads; repeatable");
   options.add_format_flags();
@@ -402,7 +406,7 @@ int run_validate_serving(std::span<const std::string> arguments) {
   if (runs.kind == RunKind::kSubmission) add_limits(printed, runs, rows);
   if (!intervals.empty()) add_coverage(printed, coverage(covered_runs(runs, table, intervals)));
   if (options.has("spreads")) {
-    std::vector<PredictedTable> tables{{&runs, &table, predictions_of(rows)}};
+    std::vector<PredictedTable> tables{{&runs, &table, predictions_of(rows), intervals}};
     for (std::size_t i = 0; i < others.tables.size(); ++i)
       tables.push_back({&others.runs[i], &others.tables[i], predictions_of(predict_all(others.runs[i]))});
     add_spreads(printed, tables);

@@ -159,17 +159,9 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
                               .query_len = r.speculation.query_len(),
                               .prefills = {}});
   const SpeculationEstimate& s = *e.speculation;
-  const Cost drafts{.time = s.draft_time, .flops = s.draft.flops, .bytes = s.draft.bytes};
-  const MethodFacts method = facts_of(r.speculation.method);
-  if (method.drafter != Drafter::kNone)
-    e.decode.operators.push_back(
-        {.name = "drafts", .count = static_cast<double>(s.drafts), .cost = drafts, .discrepancy = 0.3});
-  e.decode.gpu_time += s.draft_time;
-  e.decode.time += s.draft_time;
-  e.decode.flops += drafts.flops;
-  e.decode.bytes += drafts.bytes;
+  add_drafts(e.decode, r.speculation, s.draft);
   e.tpot = s.step() / s.tokens_per_step;
-  if (r.speculation.draft && method.own_cache) {
+  if (r.speculation.draft && facts_of(r.speculation.method).own_cache) {
     StepModel draft(r.speculation.draft);
     double steps = 0;
     merge(e.prefill, prefill_all(draft, r, steps), 1.0);
@@ -328,7 +320,8 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   StepBreakdown until_first = e.prefill;
   if (passes > 0) merge(until_first, e.decode, passes);
   const LoadRegime regime = load_regime(d, 1, r.batch, longest(r));
-  const SystemSpread system = system_spread(d, regime, host_shares(e.decode, e.prefill, e.decode, e.front_end, e.ttft));
+  const SystemSpread system =
+      system_spread(d, regime, host_spreads(e.decode, e.prefill, e.decode, e.front_end, e.ttft));
   e.ttft_interval = interval_of(e.ttft, together(kernel_spread(relative_spread(until_first, d, e.ttft)), system.ttft));
   LogSpread decoding = kernel_spread(relative_spread(e.decode, d, e.decode.time));
   if (d.fidelity != Fidelity::kIdeal) decoding = together(decoding, acceptance_spread(r.speculation));

@@ -35,6 +35,16 @@ Interval interval_of(Seconds time, const LogSpread& spread) {
   return {.low = time * std::exp(spread.low), .high = time * std::exp(spread.high)};
 }
 
+namespace {
+
+void merge(HostBound& sum, const HostBound& more, double times) {
+  sum.gpu += more.gpu * times;
+  sum.meanwhile += more.meanwhile * times;
+  sum.time += more.time * times;
+}
+
+}  // namespace
+
 void merge(StepBreakdown& sum, const StepBreakdown& more, double times) {
   for (const OperatorTime& line : more.operators) {
     auto at = std::find_if(sum.operators.begin(), sum.operators.end(),
@@ -54,6 +64,8 @@ void merge(StepBreakdown& sum, const StepBreakdown& more, double times) {
   sum.gpu_time += more.gpu_time * times;
   sum.host_time += more.host_time * times;
   sum.time += more.time * times;
+  merge(sum.host, more.host, times);
+  merge(sum.drafting, more.drafting, times);
   sum.flops += more.flops * times;
   sum.bytes += more.bytes * times;
 }

@@ -88,7 +88,8 @@ LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, 
   if (d->fidelity == Fidelity::kIdeal || metrics.completed == 0) return {};
   const bool first = metric.find("ttft") != std::string::npos;
   const auto& apart = scenario.serving.disaggregation;
-  const StepSpreads steps = step_spreads(first && apart ? apart->prefill : d, metrics, scenario.serving.replicas);
+  const StepSpreads steps = step_spreads(first && apart ? apart->prefill : d, scenario.serving.speculation, metrics,
+                                         scenario.serving.replicas);
   double variance = 0;
   for (const double spread : first ? steps.prefill : steps.decode) variance += spread * spread;
   return together(
@@ -103,7 +104,7 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
   if (count < 8) return {};
   std::map<const Deployment*, StepSpreads> spreads;
   const auto add = [&](const std::shared_ptr<const Deployment>& d, int replicas) {
-    spreads[d.get()] = step_spreads(d, metrics, replicas);
+    spreads[d.get()] = step_spreads(d, scenario.serving.speculation, metrics, replicas);
   };
   add(scenario.deployment, scenario.serving.replicas);
   if (const auto& apart = scenario.serving.disaggregation) add(apart->prefill, apart->prefill_replicas);
@@ -118,7 +119,7 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
       if (has_interval(metric)) values[metric].push_back(std::get<double>(value));
     }
   }
-  HostShares host = spreads[scenario.deployment.get()].host;
+  HostSpreads host = spreads[scenario.deployment.get()].host;
   if (const auto& apart = scenario.serving.disaggregation) host.first = spreads[apart->prefill.get()].host.first;
   const SystemSpread system = system_spread(*scenario.deployment, regime_of(scenario, metrics), host);
   const MetricsList list = metrics_of(metrics, scenario);

@@ -323,4 +323,19 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   return e;
 }
 
+void add_drafts(StepBreakdown& step, const SpeculationSpec& spec, const StepCost& draft) {
+  const Seconds time = draft.time + spec.draft_time;  // the latter on the host
+  const auto drafts = static_cast<double>(spec.num_speculative_tokens);
+  if (facts_of(spec.method).drafter != Drafter::kNone)
+    step.operators.push_back({.name = "drafts",
+                              .count = drafts,
+                              .cost = {.time = time, .flops = draft.flops, .bytes = draft.bytes},
+                              .discrepancy = 0.3});
+  step.gpu_time += time;
+  step.time += time;
+  step.flops += draft.flops;
+  step.bytes += draft.bytes;
+  step.drafting = {draft.time, draft.launched * drafts, time};
+}
+
 }  // namespace roofcast

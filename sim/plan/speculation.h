@@ -77,4 +77,7 @@ struct SpeculationEstimate {
 /// sequence. `target` prices both the plain and the verification step.
 SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, int batch, double context);
 
+/// Adds the drafts of a round to its verification step: `draft` from draft_cost(), nothing without a drafter.
+void add_drafts(StepBreakdown& verification, const SpeculationSpec& spec, const StepCost& draft);
+
 }  // namespace roofcast

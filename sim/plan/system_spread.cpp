@@ -31,7 +31,7 @@ struct Uncertainty {
     double ttft = 0, tpot = 0;
   };
   SystemSpread recipe;
-  Deviation host, launches, release, another_vendor;
+  Deviation host, release, another_vendor;
   double host_costs = 0;
   LogSpread power;
 };
@@ -58,7 +58,7 @@ Uncertainty read_uncertainty() {
   u.power = parse_spread(in, "power");
   ConfigReader unknown = in.child("unknown");
   u.recipe = parse_spreads(unknown.child("recipe"));
-  for (const auto& [key, to] : {std::pair{"host", &u.host}, {"launches", &u.launches}, {"release", &u.release}}) {
+  for (const auto& [key, to] : {std::pair{"host", &u.host}, {"release", &u.release}}) {
     ConfigReader one = unknown.child(key);
     *to = {one.number("ttft", {0, 5}), one.number("tpot", {0, 5})};
     one.finish();
@@ -116,31 +116,25 @@ void widen(SystemSpread& spread, const SystemSpread& more) {
   spread.tpot = together(spread.tpot, more.tpot);
 }
 
-/// Hosts launch at different speeds, which affects a step in proportion to its launch time.
-SystemSpread launching_spread(double share) {
-  const Uncertainty::Deviation& whole = uncertainty().launches;
-  return normal(Uncertainty::Deviation{share * whole.ttft, share * whole.tpot});
-}
-
-/// A time of which the host takes a share, if its costs are off by a lognormal factor.
-LogSpread host_spread(double share) {
-  const double factor = std::exp(kNinetyPercent * uncertainty().host_costs);
-  return {std::log1p(share * (1 / factor - 1)), std::log1p(share * (factor - 1))};
+LogSpread wider(const LogSpread& one, const LogSpread& other) {
+  return {std::min(one.low, other.low), std::max(one.high, other.high)};
 }
 
 /// `launch`: what is not known of it; `assumed`: nor is the release, which is the newest.
 SystemSpread spread_of(const Deployment& d, LoadRegime regime, const SystemSpread& launch, bool assumed,
-                       const HostShares& shares) {
+                       const HostSpreads& host) {
   if (!has_spread(d, regime)) return {};
   const Uncertainty& u = uncertainty();
-  SystemSpread spread = u.regimes[static_cast<std::size_t>(regime)];
+  const bool kernels = d.roofline() == nullptr;
+  const bool queues = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
+  SystemSpread spread = regime_spread(queues ? LoadRegime::kLoaded : regime);
+  if (kernels) widen(spread, {host.first, host.step});
+  if (queues) {  // these come from whole errors, those of the host included
+    spread.ttft = wider(spread.ttft, regime_spread(regime).ttft);
+    spread.tpot = wider(spread.tpot, regime_spread(regime).tpot);
+  }
   const bool validated = is_validated(d);
   if (!validated) widen(spread, launch);
-  const bool kernels = d.roofline() == nullptr;
-  if (kernels) widen(spread, launching_spread(shares.launching));
-  // The spreads of queues come from whole errors, those of the host included.
-  const bool queues = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
-  if (kernels && !queues) widen(spread, {host_spread(shares.first), host_spread(shares.step)});
   const bool other_kernels = has_kernels_of_another_engine(d) || (!validated && has_kernels_of_another_release(d));
   if (d.engine.beyond_known || assumed || other_kernels) widen(spread, normal(u.release));
   if (of_another_vendor(d)) widen(spread, normal(u.another_vendor));
@@ -162,26 +156,32 @@ LogSpread together(const LogSpread& one, const LogSpread& other) {
   return {-root_sum_of_squares(one.low, other.low), root_sum_of_squares(one.high, other.high)};
 }
 
-SystemSpread system_spread(const Deployment& d, LoadRegime regime, const HostShares& shares) {
-  return spread_of(d, regime, uncertainty().recipe, d.engine.version_assumed, shares);
+SystemSpread regime_spread(LoadRegime regime) { return uncertainty().regimes[static_cast<std::size_t>(regime)]; }
+
+SystemSpread system_spread(const Deployment& d, LoadRegime regime, const HostSpreads& host) {
+  return spread_of(d, regime, uncertainty().recipe, d.engine.version_assumed, host);
 }
 /// The plan says which release to launch.
-SystemSpread planned_spread(const Deployment& d, LoadRegime regime, const HostShares& shares) {
-  return spread_of(d, regime, normal(uncertainty().host), false, shares);
+SystemSpread planned_spread(const Deployment& d, LoadRegime regime, const HostSpreads& host) {
+  return spread_of(d, regime, normal(uncertainty().host), false, host);
 }
 
-/// Where the host launches kernel by kernel, its pace covers the whole step.
-HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, const StepBreakdown& other,
-                       Seconds front_end, Seconds ttft) {
-  const auto share = [](Seconds host, Seconds time) { return time > Seconds(0) ? std::min(1.0, host / time) : 0.0; };
-  const double launching = launched_share(decode), step = share(decode.host_time, decode.time);
-  const Seconds own = front_end + prefill.time, wait = std::max(Seconds(0), ttft - own);
-  const Seconds waited = wait * share(other.host_time, other.time);
-  return {launching, launching > 0 ? 0.0 : step, share(front_end + prefill.host_time + waited, own + wait)};
-}
-
-double launched_share(const StepBreakdown& step) {
-  return step.time > Seconds(0) ? std::min(1.0, step.launched / step.time) : 0.0;
+HostSpreads host_spreads(const StepBreakdown& decode, const StepBreakdown& prefill, const StepBreakdown& other,
+                         Seconds front_end, Seconds ttft) {
+  const auto of = [](const StepBreakdown& step, double factor) {
+    return step.host.at(factor) + step.drafting.at(factor);
+  };
+  const Seconds wait = std::max(Seconds(0), ttft - front_end - prefill.time);
+  const auto until_first = [&](double factor) {
+    const Seconds waits = other.time > Seconds(0) ? wait * (of(other, factor) / of(other, 1)) : wait;
+    return front_end * factor + of(prefill, factor) + waits;
+  };
+  const double slower = std::exp(kNinetyPercent * uncertainty().host_costs);
+  const auto spread = [&](const auto& time) -> LogSpread {
+    if (time(1.0) <= Seconds(0)) return {};
+    return {std::log(time(1 / slower) / time(1.0)), std::log(time(slower) / time(1.0))};
+  };
+  return {spread([&](double factor) { return of(decode, factor); }), spread(until_first)};
 }
 
 LogSpread power_spread(const Deployment& d) {

@@ -27,26 +27,26 @@ struct LogSpread {
   double low = 0, high = 0;
 };
 
-/// What the host takes of a forecast, 0 to 1: whose costs are unknown, the more so the larger its share.
-struct HostShares {
-  double launching = 0;  ///< launched_share() of a decode step
-  double step = 0;       ///< of a decode step, the time in which the GPU waits for the host
-  double first = 0;      ///< of the time to the first token, with the front end
+/// What is not known of the host's costs makes of a forecast: 5 and 95 % quantiles of ln(time / predicted), with all of
+/// these costs off by one lognormal factor. Work that the GPU hides counts as far as it would come out.
+struct HostSpreads {
+  LogSpread step;   ///< of a decode step
+  LogSpread first;  ///< of the time to the first token, with the front end
 };
+/// `front_end`: the time of a request before its prompt runs. The rest of `ttft` is a wait for steps like `other`.
+HostSpreads host_spreads(const StepBreakdown& decode, const StepBreakdown& prefill, const StepBreakdown& other,
+                         Seconds front_end, Seconds ttft);
 
-/// From configs/uncertainty/serving.yaml, by regime and by what the host takes. Wider if no run of the recipe on this
+/// From configs/uncertainty/serving.yaml, by regime, and from the host's costs. Wider if no run of the recipe on this
 /// GPU and release validated it (`validated` of configs/recipes), more so with kernels of another release; with kernels
-/// of another engine; for eager decode; for an engine newer than all known ones, or without a stated release; and with
-/// kernels measured on a GPU of another vendor. Zero for the ideal roofline.
+/// of another engine; for an engine newer than all known ones, or without a stated release; and with kernels measured
+/// on a GPU of another vendor. Zero for the ideal roofline.
 struct SystemSpread {
   LogSpread ttft, tpot;
 };
-SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, const HostShares& shares);
-/// `front_end`: the time of a request before its prompt runs. The rest of `ttft` is a wait for steps like `other`.
-HostShares host_shares(const StepBreakdown& decode, const StepBreakdown& prefill, const StepBreakdown& other,
-                       Seconds front_end, Seconds ttft);
-/// The fraction of a step spent launching kernels, 0 to 1; 0 with CUDA graphs.
-double launched_share(const StepBreakdown& step);
+SystemSpread system_spread(const Deployment& deployment, LoadRegime regime, const HostSpreads& host);
+/// The part of it that is the same for all deployments in a regime.
+SystemSpread regime_spread(LoadRegime regime);
 /// The spread of GPU power; zero for the ideal roofline.
 LogSpread power_spread(const Deployment& deployment);
 /// Whether the constants come from a GPU of another vendor.

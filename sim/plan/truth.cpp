@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "sim/plan/acceptance.h"
 #include "sim/plan/planned_spread.h"
+#include "sim/plan/speculation.h"
 #include "sim/step/deployment.h"
 #include "sim/step/step_model.h"
 #include "sim/step/streaming.h"
@@ -92,22 +93,31 @@ std::unique_ptr<StepPricer> shifted_pricer(std::unique_ptr<StepPricer> pricer, S
   return std::make_unique<ShiftedPricer>(std::move(pricer), factors);
 }
 
-StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const ServingMetrics& m, int replicas,
-                         bool prefill_only) {
+StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const SpeculationSpec& drafts,
+                         const ServingMetrics& m, int replicas, bool prefill_only) {
   StepModel model(d);
   const double prompt = std::max(1.0, m.input_tokens / std::max<double>(1.0, static_cast<double>(m.completed)));
   const double output = m.output_tokens / std::max<double>(1.0, static_cast<double>(m.completed));
   const double together = m.output_tokens / std::max(1e-9, m.duration.base()) * m.tpot_ms.mean() / 1e3;  // Little's law
   const int decodes = std::max(1, static_cast<int>(std::lround(together / std::max(1, replicas))));
-  const StepBreakdown decode =
-      model.breakdown({.decodes = decodes, .decode_context = decodes * (prompt + output / 2), .prefills = {}});
+  const double held = decodes * (prompt + output / 2);
+  StepBreakdown decode =
+      model.breakdown({.decodes = decodes, .decode_context = held, .query_len = drafts.query_len(), .prefills = {}});
+  if (drafts.active()) {
+    StepCost draft;
+    if (drafts.draft) {
+      StepModel drafter(drafts.draft);
+      draft = draft_cost(drafter, drafts, {.decodes = decodes, .decode_context = held, .prefills = {}});
+    }
+    add_drafts(decode, drafts, draft);
+  }
   const std::array<PrefillChunk, 1> chunk{{{.tokens = static_cast<int>(std::lround(prompt)), .context_before = 0}}};
   const StepBreakdown prefill = model.breakdown({.prefills = chunk});
   const Seconds front_end =
       d->fidelity == Fidelity::kIdeal ? Seconds(0) : intake_time(d->engine, prompt) + d->engine.host.request_latency;
   return {family_spreads(decode, *d, decode.time), family_spreads(prefill, *d, prefill.time),
-          host_shares(decode, prefill, prefill_only || output <= 1 ? prefill : decode, front_end,
-                      m.ttft_ms.mean() * kMillisecond)};
+          host_spreads(decode, prefill, prefill_only || output <= 1 ? prefill : decode, front_end,
+                       m.ttft_ms.mean() * kMillisecond)};
 }
 
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw) {
@@ -148,15 +158,15 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
     : scenario_(scenario), load_uncertainty_(load_uncertainty) {
   const Deployment& d = *scenario.deployment;
   if (d.fidelity == Fidelity::kIdeal || nominal.completed == 0) return;
-  spreads_[&d] = step_spreads(scenario.deployment, nominal, replicas);
+  spreads_[&d] = step_spreads(scenario.deployment, scenario.serving.speculation, nominal, replicas);
   if (const auto& apart = scenario.serving.disaggregation)
-    spreads_[apart->prefill.get()] = step_spreads(apart->prefill, nominal, apart->prefill_replicas, true);
+    spreads_[apart->prefill.get()] = step_spreads(apart->prefill, {}, nominal, apart->prefill_replicas, true);
   Scenario fleet = scenario;
   fleet.serving.replicas = replicas;
   const LoadRegime regime = regime_of(fleet, nominal);
   // A queue that grows in some draw does so in the simulation; it is not drawn again.
   const bool waits = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
-  HostShares host = spreads_[&d].host;
+  HostSpreads host = spreads_[&d].host;
   if (const auto& apart = scenario.serving.disaggregation) host.first = spreads_[apart->prefill.get()].host.first;
   const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, host);
   decode_ = system.tpot;

@@ -26,10 +26,10 @@ std::unique_ptr<StepPricer> shifted_pricer(std::unique_ptr<StepPricer> pricer, S
 /// Weights of the operator families in a decode step and in a prefill step of one deployment, at the load in `metrics`.
 struct StepSpreads {
   FamilySpreads decode{}, prefill{};
-  HostShares host{};
+  HostSpreads host{};
 };
-StepSpreads step_spreads(const std::shared_ptr<const Deployment>& deployment, const ServingMetrics& metrics,
-                         int replicas, bool prefill_only = false);
+StepSpreads step_spreads(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& drafts,
+                         const ServingMetrics& metrics, int replicas, bool prefill_only = false);
 /// exp(sum of spread x draw), over the first kOperatorFamilies + 1 values of a draw.
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw);
 

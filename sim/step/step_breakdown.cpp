@@ -112,10 +112,10 @@ StepBreakdown StepModel::breakdown(const StepBatch& asked) {
       asked.prefills, [&](StepParts& of, const auto& part, double share, double) { add_of(of, part, share, all); });
   add_totals(out);
   out.time = total.time();
-  out.launched = total.host.launched(total.sum.launches);
   out.host_time = std::max(Seconds(0), out.time - out.gpu_time);  // time runs linearly between knots: it may be less
-  const Seconds host(total.host.least(total.sum.launches) + total.host.before);
-  out.bound = host > out.gpu_time ? Bound::kHost : slowest_bound(out.operators);
+  const Seconds meanwhile(total.host.least(total.sum.launches));
+  out.host = {out.gpu_time, meanwhile, out.time};
+  out.bound = meanwhile + Seconds(total.host.before) > out.gpu_time ? Bound::kHost : slowest_bound(out.operators);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The time of one engine step from its batch. Only here are operator times summed.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -54,12 +55,24 @@ struct OperatorTime {
   double discrepancy = 0;  ///< relative standard deviation of the predicted time
 };
 
+/// What the host takes of a time: the GPU works while the host does, and waits for the rest.
+struct HostBound {
+  Seconds gpu{};
+  Seconds meanwhile{};  ///< of the host, while the GPU works: launches outside of graphs, scheduling ahead
+  Seconds time{};       ///< the longer of the two, and what the GPU waits
+  /// The time if the host takes `factor` times as long.
+  Seconds at(double factor) const {
+    const Seconds waits = std::max(Seconds(0), time - std::max(gpu, meanwhile));
+    return std::max(gpu, factor * meanwhile) + factor * waits;
+  }
+};
+
 struct StepBreakdown {
   std::vector<OperatorTime> operators;
   Seconds gpu_time{};
   Seconds host_time{};  ///< host time that the GPU does not hide
-  Seconds launched{};   ///< as in StepCost
   Seconds time{};
+  HostBound host{}, drafting{};  ///< of the step, and of the drafts before it
   Flops flops{};
   Bytes bytes{};
   Bound bound = Bound::kMemory;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/error_summary.h"
+#include "sim/plan/measured/left_out.h"
 #include "sim/plan/parallel.h"
 #include "sim/plan/steady_rate.h"
 #include "sim/plan/truth.h"
@@ -138,6 +140,65 @@ std::vector<SpreadLine> spreads_by_regime(const std::vector<PredictedTable>& tab
   for (auto& [key, values] : found)
     out.push_back(
         {key.first, key.second, values.size(), quantile(values, 0.05), quantile(values, 0.5), quantile(values, 0.95)});
+  return out;
+}
+
+namespace {
+
+/// What one measured value needs beside the other causes; 0 on the side on which it does not lie.
+struct Need {
+  double below = 0, above = 0;
+  std::string class_name;
+};
+Need need_of(double measured, double predicted, const RunIntervals::Range& range, const LogSpread& rest) {
+  const double error = std::log(measured / predicted);
+  const auto beside = [](double whole, double part) { return std::max(0.0, whole * whole - part * part); };
+  const double side = error < 0 ? beside(std::log(range.low / predicted), rest.low)
+                                : beside(std::log(range.high / predicted), rest.high);
+  const double need = std::sqrt(std::max(0.0, error * error - side));
+  return error < 0 ? Need{need, 0, {}} : Need{0, need, {}};
+}
+
+/// The largest 95 % quantile of one side over the fits that each leave one class out: that of a forecast may be absent.
+double rest_of(const std::vector<Need>& needs, double Need::*side) {
+  std::set<std::string> classes;
+  for (const Need& need : needs) classes.insert(need.class_name);
+  double largest = 0;
+  for (const std::string& left_out : classes) {
+    std::vector<double> others;
+    for (const Need& need : needs)
+      if (need.class_name != left_out || classes.size() == 1) others.push_back(need.*side);
+    largest = std::max(largest, quantile(others, 0.95));
+  }
+  return largest;
+}
+
+}  // namespace
+
+std::vector<SpreadLine> rests_by_regime(const std::vector<PredictedTable>& tables) {
+  std::map<std::pair<std::string, std::string>, std::vector<Need>> found;
+  for (const PredictedTable& t : tables) {
+    for (std::size_t i = 0; i < t.intervals.size(); ++i) {
+      const MeasuredRun& run = t.runs->runs[i];
+      const LoadRegime regime = t.intervals[i].regime;
+      if (!run.scored || !run.note.empty() || (regime != LoadRegime::kLight && regime != LoadRegime::kLoaded)) continue;
+      const auto add = [&](const char* metric, double predicted, const LogSpread& rest) {
+        const double measured = measured_value(*t.table, i, metric);
+        const auto range = t.intervals[i].of(std::string("mean_") + metric);
+        if (!(measured > 0 && predicted > 0) || !range) return;
+        Need need = need_of(measured, predicted, *range, rest);
+        need.class_name = class_of(run, {"version", "harness"});
+        found[{std::string(name_of(regime)), metric}].push_back(std::move(need));
+      };
+      add("ttft_ms", t.predictions[i].ttft_ms, regime_spread(regime).ttft);
+      add("tpot_ms", t.predictions[i].tpot_ms, regime_spread(regime).tpot);
+    }
+  }
+  std::vector<SpreadLine> out;
+  for (const auto& [key, needs] : found) {
+    out.push_back({key.first + " (rest)", key.second, needs.size(), -rest_of(needs, &Need::below), 0,
+                   rest_of(needs, &Need::above)});
+  }
   return out;
 }
 

@@ -65,8 +65,12 @@ struct SpreadLine {
 struct PredictedTable {
   const MeasuredRuns* runs;
   const CsvTable* table;
-  std::vector<RunPrediction> predictions;  ///< one per row; 0: no prediction
+  std::vector<RunPrediction> predictions;    ///< one per row; 0: no prediction
+  std::vector<RunIntervals> intervals = {};  ///< one per row, or none
 };
 std::vector<SpreadLine> spreads_by_regime(const std::vector<PredictedTable>& tables);
+/// `light` and `loaded` of that file, from tables with intervals: what must be added to the other causes of an interval
+/// for 5 % of the measured values to lie below and 5 % above, whichever class (release and harness) is left out.
+std::vector<SpreadLine> rests_by_regime(const std::vector<PredictedTable>& tables);
 
 }  // namespace roofcast

@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/config_library.h"
 #include "sim/plan/planned_spread.h"
 #include "sim/plan/scenario.h"
+#include "sim/plan/truth.h"
 #include "sim/step/deployment.h"
+#include "sim/step/step_model.h"
 
 using namespace roofcast;
 
@@ -103,29 +106,14 @@ TEST_CASE("system spread: the ideal roofline has none") {
   CHECK(none.tpot.low == 0);
 }
 
-TEST_CASE("system spread: decode follows the host with the share of it that is launched kernel by kernel") {
-  const auto of = [](double launching) {
-    return system_spread(*deployment("engine: vllm@0.19\nrecipe: dynamo"), LoadRegime::kLight,
-                         {.launching = launching});
-  };
-  // Hosts launch at paces a factor of 1.5 apart, one standard deviation: 1.645 ln 1.5 beside the rest.
-  const double whole = 1.645 * std::log(1.5);
-  CHECK(of(1).tpot.high == doctest::Approx(std::hypot(of(0).tpot.high, whole)).epsilon(0.02));
-  CHECK(of(0.5).tpot.high == doctest::Approx(std::hypot(of(0).tpot.high, 0.5 * whole)).epsilon(0.02));
-  CHECK(of(1).tpot.low < of(0).tpot.low);
-  CHECK(of(1).ttft.high == of(0).ttft.high);
-}
-
-TEST_CASE("system spread: what the host takes of a time is as far off as its costs may be") {
+TEST_CASE("system spread: what the host may be off by is an independent cause") {
   const auto d = deployment("engine: vllm@0.19\nrecipe: inferencex");
-  const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
-  const double factor = std::exp(1.645 * std::stod((*(*written->find("unknown"))->find("host_costs"))->scalar));
   const SystemSpread none = system_spread(*d, LoadRegime::kLight, {}),
-                     some = system_spread(*d, LoadRegime::kLight, {.step = 0.3, .first = 0.6});
-  // Of a time of 1, 0.7 stays, and 0.3 becomes as much as the factor says.
-  CHECK(some.tpot.low == doctest::Approx(-std::hypot(none.tpot.low, std::log(0.7 + 0.3 / factor))).epsilon(1e-3));
-  CHECK(some.tpot.high == doctest::Approx(std::hypot(none.tpot.high, std::log(0.7 + 0.3 * factor))).epsilon(1e-3));
-  CHECK(some.ttft.high == doctest::Approx(std::hypot(none.ttft.high, std::log(0.4 + 0.6 * factor))).epsilon(1e-3));
+                     some = system_spread(*d, LoadRegime::kLight, {.step = {-0.2, 0.4}, .first = {-0.3, 0.7}});
+  CHECK(some.tpot.low == doctest::Approx(-std::hypot(none.tpot.low, 0.2)));
+  CHECK(some.tpot.high == doctest::Approx(std::hypot(none.tpot.high, 0.4)));
+  CHECK(some.ttft.low == doctest::Approx(-std::hypot(none.ttft.low, 0.3)));
+  CHECK(some.ttft.high == doctest::Approx(std::hypot(none.ttft.high, 0.7)));
 }
 
 TEST_CASE("system spread: kernels of another engine are as far off as those of another release") {
@@ -137,47 +125,99 @@ TEST_CASE("system spread: kernels of another engine are as far off as those of a
   CHECK(of("sglang@0.5.10").tpot.high > 1.5 * of("vllm@0.19").tpot.high);
 }
 
-TEST_CASE("system spread: the host's shares of a step and of the time to the first token") {
-  StepBreakdown decode, prefill;
-  decode.host_time = Seconds(1e-3), decode.time = Seconds(4e-3);
-  prefill.host_time = Seconds(2e-3), prefill.time = Seconds(8e-3);
-  const HostShares shares = host_shares(decode, prefill, decode, Seconds(12e-3), Seconds(20e-3));
-  CHECK(shares.step == doctest::Approx(0.25));
-  CHECK(shares.first == doctest::Approx(0.7));  // 12 + 2 of 12 + 8 ms
-  CHECK(shares.launching == 0);
-  // Another 20 ms wait for steps, of which the host takes a quarter.
-  CHECK(host_shares(decode, prefill, decode, Seconds(12e-3), Seconds(40e-3)).first ==
-        doctest::Approx((12 + 2 + 5) / 40.0));
-  StepBreakdown busy = prefill;
-  busy.host_time = Seconds(0);  // where only prompts run, it waits for these
-  CHECK(host_shares(decode, prefill, busy, Seconds(12e-3), Seconds(40e-3)).first == doctest::Approx((12 + 2) / 40.0));
-  StepBreakdown eager = decode;
-  eager.launched = Seconds(3e-3);
-  CHECK(host_shares(eager, prefill, eager, Seconds(0), Seconds(0)).launching == doctest::Approx(0.75));
-  CHECK(host_shares(eager, prefill, eager, Seconds(0), Seconds(0)).step == 0);  // part of the launching
-}
+namespace {
 
-TEST_CASE("system spread: errors of queues have those of the host in them") {
-  const auto d = deployment("engine: vllm@0.19");
-  for (const LoadRegime regime : {LoadRegime::kSaturated, LoadRegime::kQueued}) {
-    const SystemSpread none = system_spread(*d, regime, {}), half = system_spread(*d, regime, {0, 0.5, 0.5});
-    CHECK(none.tpot.high == half.tpot.high);
-    CHECK(none.ttft.high == half.ttft.high);
+/// The factor by which host costs may be off.
+double host_factor() {
+  const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
+  return std::exp(1.645 * std::stod((*(*written->find("unknown"))->find("host_costs"))->scalar));
+}
+StepBreakdown step_of(double gpu, double meanwhile, double waits) {
+  StepBreakdown step;
+  step.time = Seconds(std::max(gpu, meanwhile) + waits);
+  step.host = {Seconds(gpu), Seconds(meanwhile), step.time};
+  return step;
+}
+LogSpread of_step(const StepBreakdown& step) { return host_spreads(step, step, step, {}, {}).step; }
+
+}  // namespace
+
+TEST_CASE("system spread: a time is as far off as host costs make it, hidden ones where they come out") {
+  const double factor = host_factor();
+  // The GPU waits 1 of 4 ms.
+  CHECK(of_step(step_of(3, 0, 1)).high == doctest::Approx(std::log((3 + factor) / 4)).epsilon(1e-3));
+  CHECK(of_step(step_of(3, 0, 1)).low == doctest::Approx(std::log((3 + 1 / factor) / 4)).epsilon(1e-3));
+  // 2 ms of work beside the 3 of the GPU come out if they take longer; 0.5 ms do not.
+  CHECK(of_step(step_of(3, 2, 0)).high == doctest::Approx(std::log(2 * factor / 3)).epsilon(1e-3));
+  CHECK(of_step(step_of(3, 2, 0)).low == 0);
+  CHECK(of_step(step_of(3, 0.5, 0)).high == 0);
+  // Where the GPU follows the launches it is the other way round.
+  CHECK(of_step(step_of(2, 3, 0)).low == doctest::Approx(std::log(2.0 / 3)).epsilon(1e-3));
+  CHECK(of_step(step_of(2, 3, 0)).high == doctest::Approx(std::log(factor)).epsilon(1e-3));
+  // The more work there is, the wider.
+  LogSpread last;
+  for (double launches = 0; launches < 30; launches += 0.5) {
+    const LogSpread now = of_step(step_of(3, launches, 1));
+    CHECK(now.high >= last.high - 1e-9);
+    CHECK(now.low <= last.low + 1e-9);
+    last = now;
   }
 }
 
-TEST_CASE("system spread: what launching takes of a step") {
-  const auto share = [](const std::string& engine, int batch) {
-    StepModel model(deployment(engine));
-    return launched_share(model.breakdown({.decodes = batch, .decode_context = 2000.0 * batch, .prefills = {}}));
+TEST_CASE("system spread: a first token waits for the front end, its prompt and steps") {
+  const double factor = host_factor();
+  const StepBreakdown decode = step_of(3, 0, 1), prefill = step_of(6, 0, 2);
+  const auto high = [&](const StepBreakdown& other, double ttft) {
+    return host_spreads(decode, prefill, other, Seconds(12), Seconds(ttft)).first.high;
   };
-  const std::string eager = "engine: {name: vllm, version: \"0.19\", cuda_graphs: {enabled: false}}";
-  CHECK(share("engine: vllm@0.19", 4) == 0);
-  // Beyond the largest graph a step is launched kernel by kernel.
-  CHECK(share("engine: {name: vllm, version: \"0.19\", max_num_seqs: 256, cuda_graphs: {max_batch: 8}}", 16) > 0.2);
-  // The host takes as long for more sequences, the GPU takes longer.
-  const double few = share(eager, 1), many = share(eager, 256);
-  CHECK(few > 2 * many);
-  CHECK(few <= 1);
-  CHECK(many > 0);
+  CHECK(high(decode, 20) == doctest::Approx(std::log((6 + 14 * factor) / 20)).epsilon(1e-3));
+  // Another 20 wait for steps, of which the host takes a quarter.
+  CHECK(high(decode, 40) == doctest::Approx(std::log((6 + 15 + 19 * factor) / 40)).epsilon(1e-3));
+  CHECK(high(step_of(8, 0, 0), 40) == doctest::Approx(std::log((26 + 14 * factor) / 40)).epsilon(1e-3));
+  CHECK(host_spreads(StepBreakdown{}, StepBreakdown{}, StepBreakdown{}, {}, {}).first.high == 0);
+}
+
+TEST_CASE("system spread: a step launched kernel by kernel is no better known than one with CUDA graphs") {
+  for (const char* gpu : {"h100-sxm", "h200-sxm", "b200-sxm"})
+    for (const char* version : {"0.9", "0.19"})  // schedules between steps, and ahead
+      for (const int batch : {1, 16, 200}) {
+        const auto spread = [&](const char* graphs) {
+          const std::string keys = std::string("model: llama-3.1-8b\nengine: {name: vllm, version: \"") + version +
+                                   "\", cuda_graphs: {enabled: " + graphs + "}}\ngpu: " + gpu;
+          StepModel model(read_scenario(parse_config_text(keys, "s.yaml"), Fidelity::kCalibrated).deployment);
+          return of_step(model.breakdown({.decodes = batch, .decode_context = 2000.0 * batch, .prefills = {}}));
+        };
+        INFO(gpu, " ", version, " ", batch);
+        CHECK(spread("false").high >= spread("true").high);
+        CHECK(spread("false").low <= spread("true").low);
+        if (batch == 1) CHECK(spread("false").high > spread("true").high + 0.05);
+      }
+}
+
+TEST_CASE("system spread: drafts are part of the step, and those found on the host as uncertain as the host") {
+  const auto spread = [](const std::string& drafts) {
+    const Scenario s =
+        read_scenario(parse_config_text("model: llama-3.1-8b\ngpu: h100-sxm\nengine: vllm@0.19\n" + drafts +
+                                            "workload: {prompt_tokens: 500, output_tokens: 100, requests: 4, "
+                                            "arrivals: {process: closed_loop, concurrency: 2}}\n",
+                                        "s.yaml"),
+                      Fidelity::kCalibrated);
+    return step_spreads(s.deployment, s.serving.speculation, simulate(s.deployment, *s.workload, s.serving), 1)
+        .host.step.high;
+  };
+  const std::string found = "speculation: {method: ngram, num_speculative_tokens: 3, acceptance: 0.5, draft_time: ";
+  CHECK(spread(found + "3 ms}\n") > spread(found + "0 ms}\n") + 0.1);
+  CHECK(spread(found + "3 ms}\n") > spread("") + 0.1);
+}
+
+TEST_CASE("system spread: a queue makes no step better known") {
+  const auto d = deployment("engine: vllm@0.19");
+  for (const LoadRegime regime : {LoadRegime::kSaturated, LoadRegime::kQueued}) {
+    const HostSpreads host{.step = {-1, 2}, .first = {-0.1, 0.1}};
+    const SystemSpread none = system_spread(*d, regime, {}), some = system_spread(*d, regime, host),
+                       loaded = system_spread(*d, LoadRegime::kLoaded, host);
+    CHECK(some.tpot.high == loaded.tpot.high);  // of the host, more than of the queue
+    CHECK(some.tpot.high > none.tpot.high);
+    CHECK(some.ttft.high == none.ttft.high);  // which has errors of hosts in it
+  }
 }

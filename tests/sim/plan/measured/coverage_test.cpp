@@ -104,3 +104,32 @@ TEST_CASE("coverage: quantiles of ln(measured / predicted) by load") {
   CHECK(tpot.rows == 20);
   CHECK(tpot.high == doctest::Approx(0.0));
 }
+
+TEST_CASE("coverage: what an interval needs beside its other causes, whichever class is left out") {
+  // Of one release 30 values are as predicted, of another 10 are 40 % higher: the latter alone need the more.
+  std::vector<Cells> cells(30, rows::closed_loop({{"ttft_ms", "40"}, {"tpot_ms", "8"}}));
+  const std::vector<Cells> others(
+      10, rows::closed_loop({{"engine_version", "0.18.0"}, {"ttft_ms", "40"}, {"tpot_ms", "8"}}));
+  cells.insert(cells.end(), others.begin(), others.end());
+  const CsvTable table = rows::table(cells);
+  const MeasuredRuns runs = read_measured_runs(table);
+  const LogSpread rest = regime_spread(LoadRegime::kLight).tpot;
+  PredictedTable predicted{&runs, &table, {}, {}};
+  const double other = 0.2;  // of all other causes
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    RunPrediction p;
+    p.tpot_ms = i < 30 ? 8 : 8 / 1.4;
+    predicted.predictions.push_back(p);
+    predicted.intervals.push_back({.metrics = {{"mean_tpot_ms", p.tpot_ms * std::exp(-std::hypot(rest.low, other)),
+                                                p.tpot_ms * std::exp(std::hypot(rest.high, other))}},
+                                   .regime = LoadRegime::kLight});
+  }
+  const std::vector<SpreadLine> lines = rests_by_regime({predicted});
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].regime == "light (rest)");
+  CHECK(lines[0].rows == 40);
+  CHECK(lines[0].low == 0);
+  CHECK(std::hypot(lines[0].high, other) == doctest::Approx(std::log(1.4)).epsilon(1e-3));
+  for (std::size_t i = 0; i < 30; ++i) predicted.intervals[i].regime = LoadRegime::kQueued;  // whole errors, no rest
+  CHECK(rests_by_regime({predicted})[0].rows == 10);
+}
