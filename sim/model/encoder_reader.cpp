@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/model/encoder.h"
-#include "sim/model/encoder_part.h"
+#include "sim/model/encoder_config.h"
 #include "sim/model/towers.h"
 
 namespace roofcast {
@@ -34,7 +34,7 @@ SquareDefaults square_of(const std::string& tower) {
 }
 
 /// Reads the widths of the encoder `name` under all of their key names.
-EncoderSpec encoder_widths(EncoderPart& in, const std::string& name) {
+EncoderSpec encoder_widths(EncoderConfig& in, const std::string& name) {
   EncoderSpec e;
   e.name = name;
   const SquareDefaults square = square_of(name);
@@ -66,7 +66,7 @@ void read_whisper(EncoderSpec& e, double bins, double positions) {
 /// layers see windows of n_window_infer frames, two products follow (transformers/models/qwen3_omni_moe/
 /// modeling_qwen3_omni_moe.py, Qwen3OmniMoeAudioEncoder and _get_feat_extract_output_lengths; its chunks are of
 /// 2 n_window = 100 frames, one second).
-void read_qwen3_omni_sounds(EncoderPart& in, EncoderSpec& e) {
+void read_qwen3_omni_sounds(EncoderConfig& in, EncoderSpec& e) {
   const double channels = in.number({"downsample_hidden_size"}, 480), bins = in.number({"num_mel_bins"}, 128);
   const double frames = 13;
   e.rule = EncoderSpec::Rule::kSound;
@@ -85,7 +85,7 @@ void read_qwen3_omni_sounds(EncoderPart& in, EncoderSpec& e) {
 /// 3n (transformers/models/gemma3n/modeling_gemma3n.py, Gemma3nAudioEncoder): 25 frames a second after two convolutions
 /// over every other place, attention to 24 frames near by, with a product for their distance; every fourth frame leaves
 /// it, and a sound always has 188 tokens (processing_gemma3n.py), between two marks and two empty lines.
-void read_gemma3n_sounds(EncoderPart& in, EncoderSpec& e) {
+void read_gemma3n_sounds(EncoderConfig& in, EncoderSpec& e) {
   e.rule = EncoderSpec::Rule::kSound;
   e.layers = in.number({"conf_num_hidden_layers"}, 12);
   e.hidden = in.number({"hidden_size"}, 1536);
@@ -113,7 +113,7 @@ void read_gemma3n_sounds(EncoderPart& in, EncoderSpec& e) {
 /// Of Phi-4-multimodal (transformers/models/phi4_multimodal/configuration_phi4_multimodal.py, whose defaults stand for
 /// what a config leaves out, and modeling_phi4_multimodal.py): a convolution and two more by depth and by point make
 /// 12.5 frames a second; blocks with gates; two products, once for speech and once for speech with images.
-void read_phi4_sounds(EncoderPart& in, EncoderSpec& e) {
+void read_phi4_sounds(EncoderConfig& in, EncoderSpec& e) {
   e.rule = EncoderSpec::Rule::kSound;
   e.layers = in.number({"num_blocks", "num_hidden_layers"}, 24);
   e.hidden = in.number({"attention_dim", "hidden_size"}, 1024);
@@ -139,7 +139,7 @@ void read_phi4_sounds(EncoderPart& in, EncoderSpec& e) {
 
 /// Qwen2-Audio halves Whisper's positions again, as Qwen2.5-Omni does (modeling_qwen2_5_omni.py,
 /// _get_feat_extract_output_lengths); Voxtral joins four.
-std::string read_sounds(EncoderPart& in, EncoderSpec& e) {
+std::string read_sounds(EncoderConfig& in, EncoderSpec& e) {
   if (e.name == "qwen3_omni_moe_audio_encoder") return read_qwen3_omni_sounds(in, e), "";
   if (e.name == "gemma3n_audio") return read_gemma3n_sounds(in, e), "";
   if (e.name.starts_with("phi4")) return read_phi4_sounds(in, e), "";
@@ -178,7 +178,7 @@ std::string unknown_square(const EncoderSpec& e) {
 Encoders read_encoders(HfConfig& in, double hidden) {
   Encoders out;
   if (in.model_type() == "whisper") {
-    EncoderPart part(in.outer());
+    EncoderConfig part(in.outer());
     EncoderSpec e = encoder_widths(part, "whisper");
     read_whisper(e, part.number({"num_mel_bins"}, 80), part.number({"max_source_positions"}, 1500));
     e.padded = true;
@@ -195,7 +195,7 @@ Encoders read_encoders(HfConfig& in, double hidden) {
   ConfigReader nested(towers);
   ConfigReader& outer = towers == in.outer().whole() ? in.outer() : nested;
   if (auto vision = outer.optional_child("vision_config")) {
-    EncoderPart part(std::move(*vision));
+    EncoderConfig part(std::move(*vision));
     std::string name = part.text("model_type");
     if (name.empty()) name = outer.text("model_type", "");  // Qwen2.5-VL's first configs say it there alone
     EncoderSpec e = encoder_widths(part, name);
@@ -207,7 +207,7 @@ Encoders read_encoders(HfConfig& in, double hidden) {
     part.done();
   }
   const auto hear = [&](ConfigReader audio, const std::string& name) {
-    EncoderPart part(std::move(audio));
+    EncoderConfig part(std::move(audio));
     EncoderSpec e = encoder_widths(part, name.empty() ? part.text("model_type") : name);
     e.output = hidden;
     out.no_sounds = read_sounds(part, e);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/model/encoder_part.h"
+#include "sim/model/encoder_config.h"
 
 namespace roofcast {
 namespace {
@@ -57,7 +57,7 @@ void project(EncoderSpec& e) {
 /// preprocessor_config.json of Qwen2-VL and Qwen2.5-VL, and so taken of Qwen3-Omni: 3,136 to 12,845,056 pixels; of
 /// Qwen3-VL: 65,536 to 16,777,216, there called shortest_edge and longest_edge of `size`; transformers/models/qwen2_vl/
 /// image_processing_qwen2_vl.py takes min_pixels and max_pixels before them. Videos of Qwen3-Omni are not known.
-void read_qwen(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) {
+void read_qwen(EncoderConfig& in, ConfigReader& outer, EncoderSpec& e) {
   e.rule = Rule::kNative;
   e.merge = in.number({"spatial_merge_size"}, 2);
   const bool omni = e.name == "qwen3_omni_moe_vision_encoder";
@@ -105,7 +105,7 @@ void read_moonvit(EncoderSpec& e, double patches) {
 }
 
 /// modeling_llama4.py: pixels shuffled into a quarter of the tokens, two products (Llama4VisionMLP2), one projection.
-void read_llama4(EncoderPart& in, EncoderSpec& e) {
+void read_llama4(EncoderConfig& in, EncoderSpec& e) {
   e.rule = Rule::kTiles;
   e.merge = std::round(1.0 / in.number({"pixel_shuffle_ratio"}, 0.5));
   e.most_tiles = 16;  // max_patches of preprocessor_config.json
@@ -121,7 +121,7 @@ void read_gemma3(EncoderSpec& e, double tokens) {
   e.projector_in = e.hidden;
 }
 
-void read_gemma4(EncoderPart& in, EncoderSpec& e, double tokens) {
+void read_gemma4(EncoderConfig& in, EncoderSpec& e, double tokens) {
   e.rule = Rule::kFilled;
   e.merge = in.number({"pooling_kernel_size"}, 3);
   e.most = tokens;
@@ -166,7 +166,7 @@ void merge_with_gate(EncoderSpec& e, double between) {
                 {1, cell, e.output, 2 * between}};
   e.projector_in = between;
 }
-void read_glm(EncoderPart& in, EncoderSpec& e) {
+void read_glm(EncoderConfig& in, EncoderSpec& e) {
   e.rule = Rule::kNative;
   e.merge = in.number({"spatial_merge_size"}, 2);
   e.least = 8;
@@ -205,7 +205,7 @@ void read_internvl(ConfigReader& outer, EncoderSpec& e) {
 /// transformers/models/idefics3/image_processing_idefics3.py and modeling_idefics3.py (Idefics3Connector, one product
 /// of scale_factor^2 patches). `size` is written in the vision_config of SmolVLM; of Idefics3-8B it is four squares.
 /// What a config leaves out is as in Idefics3VisionConfig.
-void read_idefics3(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) {
+void read_idefics3(EncoderConfig& in, ConfigReader& outer, EncoderSpec& e) {
   e.rule = Rule::kSplit;
   e.layers = in.number({"num_hidden_layers"}, 12);
   e.hidden = in.number({"hidden_size"}, 1152);
@@ -239,7 +239,7 @@ void read_any_grid(ConfigReader& outer, EncoderSpec& e) {
 
 }  // namespace
 
-std::string read_pictures(EncoderPart& in, ConfigReader& outer, EncoderSpec& e) {
+std::string read_pictures(EncoderConfig& in, ConfigReader& outer, EncoderSpec& e) {
   const std::string whole = outer.text("model_type", "");
   if (e.name.starts_with("qwen2_vl") || e.name.starts_with("qwen2_5_vl") || e.name.starts_with("qwen3_vl") ||
       e.name.starts_with("qwen3_5") || e.name == "qwen2_5_omni_vision_encoder" ||

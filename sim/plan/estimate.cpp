@@ -10,6 +10,7 @@
 #include "sim/plan/acceptance.h"
 #include "sim/plan/intervals.h"
 #include "sim/plan/power.h"
+#include "sim/plan/prefill_sums.h"
 #include "sim/plan/prices.h"
 #include "sim/plan/token_bill.h"
 #include "sim/serve/scheduler.h"
@@ -101,15 +102,19 @@ std::vector<EncoderWork> encoded_first(const EstimateRequest& r, int ranks) {
 }
 
 /// The steps that prefill `batch` equal prompts within the token budget, and their total. Attention-DP ranks take
-/// prompts in turn and run in parallel, each with its own budget.
-StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& steps) {
+/// prompts in turn and run in parallel, each with its own budget. All steps before a rank's last prompt are those of
+/// any larger batch: `known` keeps the sum of those that fill the budget.
+PrefillSum prefill_all(StepModel& model, const EstimateRequest& r, PrefillSums* known = nullptr) {
   const Deployment& d = model.deployment();
   const int ranks = std::min(r.batch, d.sharding.attention_dp), rounds = (r.batch + ranks - 1) / ranks;
   const std::int64_t total = std::int64_t{rounds} * r.prompt_tokens;
   const std::int64_t budget = step_tokens(d, r, total);
-  StepBreakdown sum;
-  std::int64_t done = 0;
-  steps = 0;
+  const PrefillSums::Prompts prompts{r.prompt_tokens, ranks, budget};
+  const bool alike = known != nullptr && r.media.empty() && budget % r.prompt_tokens != 0;
+  const std::int64_t kept = alike ? (total - r.prompt_tokens) / budget * budget : 0;
+  PrefillSum out = kept > 0 ? known->longest(prompts, kept) : PrefillSum{};
+  const std::int64_t from = out.done;
+  auto& [sum, steps, done] = out;
   while (done < total) {
     std::vector<PrefillChunk> chunks;
     std::int64_t left = std::min(budget, total - done);
@@ -133,8 +138,9 @@ StepBreakdown prefill_all(StepModel& model, const EstimateRequest& r, double& st
     const StepBatch step{.prefills = chunks, .encodes = media, .followed = done < total};
     merge(sum, model.breakdown(step), times);
     steps += times;
+    if (done == kept) known->keep(prompts, from, out);
   }
-  return sum;
+  return out;
 }
 
 /// Generation without a KV cache: every token is a prefill of the whole sequence so far.
@@ -163,8 +169,7 @@ void add_speculation(StepModel& model, Estimate& e, int context) {
   e.tpot = s.step() / s.tokens_per_step;
   if (r.speculation.draft && facts_of(r.speculation.method).own_cache) {
     StepModel draft(r.speculation.draft);
-    double steps = 0;
-    merge(e.prefill, prefill_all(draft, r, steps), 1.0);
+    merge(e.prefill, prefill_all(draft, r).sum, 1.0);
   }
 }
 
@@ -298,7 +303,9 @@ Estimate estimate(const std::shared_ptr<const Deployment>& deployment, const Est
   return estimate(model, r);
 }
 
-Estimate estimate(StepModel& model, const EstimateRequest& asked) {
+namespace {
+
+Estimate estimate_with(StepModel& model, const EstimateRequest& asked, PrefillSums* sums) {
   const Deployment& d = model.deployment();
   Estimate e;
   e.request = asked;
@@ -308,7 +315,9 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   check_size(d, r);
   check_positions(d, r);
   e.memory = memory_of(d, r);
-  e.prefill = prefill_all(model, r, e.prefill_steps);
+  PrefillSum prefill = prefill_all(model, r, sums);
+  e.prefill = std::move(prefill.sum);
+  e.prefill_steps = prefill.steps;
   add_decode(model, e, r.context.value_or(r.prompt_tokens + r.output_tokens / 2));
   e.ttft = d.fidelity == Fidelity::kIdeal ? e.prefill.time : through_front_end(d, r, e.prefill.time);
   e.front_end = e.ttft - e.prefill.time;
@@ -332,6 +341,14 @@ Estimate estimate(StepModel& model, const EstimateRequest& asked) {
   e.request_tokens_per_s = static_cast<double>(r.replicas) * r.batch * r.output_tokens / e.request_latency.base();
   add_cost(model, e);
   return e;
+}
+
+}  // namespace
+
+Estimate estimate(StepModel& model, const EstimateRequest& asked) { return estimate_with(model, asked, nullptr); }
+
+Estimate estimate(StepModel& model, const EstimateRequest& asked, PrefillSums& sums) {
+  return estimate_with(model, asked, &sums);
 }
 
 }  // namespace roofcast

@@ -187,14 +187,14 @@ Sensitivities sensitivities(const PlannedDeployment& planned, PricerPool& pricer
       held = held_load(s, range, probe.fleet, pricers, tried).load;
     }
   };
-  hold(0, 0);
+  const auto hold_unchanged = [&] { parallel_for_each_index(kSeeds, [&](std::size_t k) { hold(0, k); }); };
+  hold_unchanged();
   const int doublings = kind == LoadKind::kPace ? 0 : kDoublings;  // pace_near() has covered that range
   for (int i = 0; i < doublings && capped(); ++i) {
     probe.near *= 2;
-    hold(0, 0);
+    hold_unchanged();
   }
   if (!capped()) {
-    parallel_for_each_index(kSeeds - 1, [&](std::size_t k) { hold(0, k + 1); });
     parallel_for_each_index((kChanges.size() - 1) * kSeeds, [&](std::size_t k) { hold(1 + k / kSeeds, k % kSeeds); });
   }
   Sensitivities out;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/plan/prefill_sums.h"
 #include "sim/plan/search/sweep.h"
 #include "sim/plan/usual_lengths.h"
 #include "sim/step/deployment.h"
@@ -60,12 +61,13 @@ ConfigTree without_request(const ConfigTree& scenario) {
   return rest;
 }
 
-/// A parsed scenario without the request, and a step model of its deployment.
+/// A parsed scenario without the request, a step model of its deployment, and sums of its prefill steps.
 struct PointRunner::Read {
   Read(const ConfigTree& tree, Fidelity fidelity, SpecCache& specs)
       : scenario(read_scenario(tree, fidelity, specs)), model(scenario.deployment) {}
   Scenario scenario;
   StepModel model;
+  PrefillSums sums;
 };
 
 PointRunner::PointRunner(bool simulate, Fidelity fidelity, SpecCache& specs)
@@ -100,8 +102,8 @@ MetricsList PointRunner::run(const ConfigTree& tree) {
   std::unique_ptr<Read> read = lend(key, rest);
   if (read->scenario.serving.disaggregation)
     throw ConfigError(tree->mark, "an estimate cannot price 'disaggregation'; simulate the points ('run: simulate')");
-  MetricsList metrics =
-      metrics_of(estimate(read->model, read_request(request_of(tree), read->scenario)), *read->scenario.deployment);
+  MetricsList metrics = metrics_of(estimate(read->model, read_request(request_of(tree), read->scenario), read->sums),
+                                   *read->scenario.deployment);
   take_back(key, std::move(read));
   return metrics;
 }

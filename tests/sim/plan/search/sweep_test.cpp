@@ -308,7 +308,8 @@ TEST_CASE("sweep store: results keep every bit") {
 TEST_CASE("sweep: points that share a step model have the results that each has alone") {
   const SweepSpec sweep = sweep_of(
       "scenario: {model: qwen3-30b-a3b, engine: sglang, output_tokens: 40}\n"
-      "grid: {gpu: [h100-sxm, mi300x], batch: [200, 1, 37], prompt_tokens: [20000, 1, 900]}\n");
+      "grid: {gpu: [h100-sxm, mi300x], batch: [200, 1, 37, 41, 230], prompt_tokens: [20000, 1, 900], "
+      "parallelism.attention_dp: [1, 4]}\n");
   SpecCache specs;
   PointRunner all(false, Fidelity::kCalibrated, specs);
   for (const std::uint64_t point : kept_points(sweep)) {

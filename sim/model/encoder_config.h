@@ -10,9 +10,9 @@
 
 namespace roofcast {
 
-class EncoderPart {
+class EncoderConfig {
  public:
-  explicit EncoderPart(ConfigReader in) : in_(std::move(in)) {}
+  explicit EncoderConfig(ConfigReader in) : in_(std::move(in)) {}
   /// The first of `names` that is present; of a list (such as height and width) its first item.
   double number(Names names, double default_value) {
     for (std::string_view name : names) {
@@ -46,6 +46,6 @@ class EncoderPart {
 
 /// Reads `vision_config` into `e`, whose widths are already set. `outer` is the map that contains it. Returns an empty
 /// string, or what is not supported as the end of a sentence that starts with the model's name.
-std::string read_pictures(EncoderPart& in, ConfigReader& outer, EncoderSpec& e);
+std::string read_pictures(EncoderConfig& in, ConfigReader& outer, EncoderSpec& e);
 
 }  // namespace roofcast
