@@ -181,6 +181,12 @@ std::shared_ptr<const Efficiency> nothing_measured() {
   return one;
 }
 
+const Efficiency& efficiency_of(const Machine& machine) {
+  if (machine.efficiency != nullptr) return *machine.efficiency;
+  static const auto nothing = nothing_measured();
+  return *nothing;
+}
+
 /// Copy-on-write: blocks not shared with another copy are changed in place.
 void Efficiency::put_block(const Kernel& kernel, Dtype dtype, ConstantsBlock block) {
   auto changed =

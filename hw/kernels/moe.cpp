@@ -380,8 +380,7 @@ const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, co
 }
 
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
-  static const Efficiency kNothingMeasured;
-  const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+  const Efficiency& efficiency = efficiency_of(machine);
   const ExpertsChoice own = first_measured(shape, *machine.gpu, efficiency);
   const bool untuned = shape.asked == RequestedExperts::kUntuned;  // says nothing about tuned kernels, and vice versa
   if (own.kernel != nullptr && !(own.lent && untuned)) return own;

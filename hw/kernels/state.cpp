@@ -105,11 +105,6 @@ CallTraits traits_of(const StateMixer& mixer, const GpuSpec& gpu) {
   return traits;
 }
 
-const Efficiency& efficiency_of(const Machine& machine) {
-  static const Efficiency kNothingMeasured;
-  return machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-}
-
 ConvolutionParameters convolution_parameters(const StateMixer& m, const Machine& machine) {
   const Efficiency& e = efficiency_of(machine);
   const ConvolutionKernel& kernel = convolution_kernel(m, *machine.gpu, e.rules());
