@@ -13,9 +13,9 @@ struct Sharding {
   int tp = 1;                 ///< tensor parallelism of attention (of everything if attention_dp is 1)
   int pp = 1;                 ///< pipeline stages
   int dcp = 1;                ///< decode context parallelism: this many of the tp GPUs split a cache by tokens
-  int attention_dp = 1;       ///< data-parallel copies of attention that share one set of experts
+  int attention_dp = 1;       ///< data-parallel attention ranks, which share one set of experts
   int ep = 1;                 ///< expert parallelism; the experts' tensor parallelism is tp * attention_dp / ep
-  int redundant_experts = 0;  ///< redundant copies of experts, over all ep ranks
+  int redundant_experts = 0;  ///< further copies of popular experts, over all ep ranks together (EPLB)
 
   int gpus() const { return tp * pp * attention_dp; }
   int expert_copies() const { return ep > 1 ? redundant_experts : 0; }
@@ -35,8 +35,8 @@ class CannotSplit : public ConfigError {
   using ConfigError::ConfigError;
 };
 
-/// Throws CannotSplit if heads do not divide by tp, KV copies by dcp, experts and their copies by ep, or layers by pp,
-/// at the source location of that number.
+/// Throws CannotSplit if heads do not divide by tp, KV copies by dcp, experts and redundant experts by ep, or layers by
+/// pp, at the source location of that number.
 void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
 
 /// The same check for `heads` heads of model `model`.

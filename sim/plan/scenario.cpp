@@ -74,7 +74,7 @@ Routing parse_routing(std::optional<ConfigReader> in, const ModelSpec& model, Sh
   sharding.redundant_experts = static_cast<int>(in->integer("redundant_experts", 0, {0, 65536}));
   if (sharding.redundant_experts > 0 && routing.kind == Routing::Kind::kPowerLaw) {
     in->fail("redundant_experts",
-             "power_law is a benchmark's draw, which has no copies; use popularity, uniform or balanced");
+             "power_law is how a benchmark draws loads, without redundant experts; use popularity, uniform or balanced");
   }
   if (routing.kind == Routing::Kind::kPowerLaw) routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
   if (routing.kind == Routing::Kind::kPopularity) routing.skew = parse_skew(*in, model, routing.skew);

@@ -55,11 +55,12 @@ class ExpertModel final : public FeedForwardModel {
 
 void ExpertModel::check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const {
   const double held = f_.experts + s.expert_copies(), more = (std::floor(held / s.ep) + 1) * s.ep - f_.experts;
-  const std::string copies = s.expert_copies() > 0 ? fmt::format(" and {} copies", s.expert_copies()) : "";
+  const std::string redundant =
+      s.expert_copies() > 0 ? fmt::format(" and {} redundant experts", s.expert_copies()) : "";
   refuse(
       !divides(s.ep, held), marks.ep,
-      fmt::format("ep {} does not divide the {} experts{} of {}; routing.redundant_experts {} makes it {} on each GPU",
-                  s.ep, f_.experts, copies, model, more, (f_.experts + more) / s.ep));
+      fmt::format("ep {} does not divide the {} experts{} of {}; with routing.redundant_experts {} each GPU holds {}",
+                  s.ep, f_.experts, redundant, model, more, (f_.experts + more) / s.ep));
   const Mark& splits = s.ep > 1 ? marks.ep : s.attention_dp > 1 ? marks.attention_dp : marks.tp;
   refuse(!divides(s.expert_tp(), f_.inter), splits,
          fmt::format("the experts' tensor parallelism tp x attention_dp / ep = {} does not divide their width {} in {}",

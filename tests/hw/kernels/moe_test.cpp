@@ -473,7 +473,7 @@ TEST_CASE("moe: zeros are written for the rows of other ranks") {
   CHECK(moe_experts_with(shape, traits, p, gpu).time.base() == doctest::Approx(alone));
 }
 
-TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer to each other") {
+TEST_CASE("moe: redundant experts and their placement even out the load of the ranks") {
   Routing drawn{.kind = Routing::Kind::kPopularity, .skew = 1.0};
   Routing placed = drawn;
   placed.redundant = 32;
@@ -496,7 +496,7 @@ TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer
   }
 }
 
-TEST_CASE("moe: copies are given one by one to the expert with the most a copy") {
+TEST_CASE("moe: each redundant expert copies the one with the most tokens per copy") {
   // Two experts with the popularities e^1.349 and e^-1.349 (quartiles, skew 2), k = 1: the chances 0.871 and 0.129 sum
   // to 1. Both copies go to the first, whose three places get 0.290 each; two of them lie on one rank, the third beside
   // the other expert. The fullest of two ranks gets 2 x 0.290 x 2 = 1.161 of the mean.

@@ -97,7 +97,7 @@ TEST_CASE("rules: releases of the engine, from the first and before the last") {
   CHECK(at("0.10.2", "{since: \"0.10\", until: \"0.11\"}"));
 }
 
-TEST_CASE("rules: experts, indexers, copies of the attention, workers apart") {
+TEST_CASE("rules: experts, indexers, attention-DP, disaggregation") {
   Known dense;
   CHECK(holds_of(dense.facts, "{experts: false}"));
   CHECK_FALSE(holds_of(dense.facts, "{experts: true}"));

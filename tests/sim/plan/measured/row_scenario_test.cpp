@@ -268,7 +268,7 @@ TEST_CASE("row scenario: a context beyond the checkpoint's was asked for, where 
         std::string::npos);  // a table of 1024 positions
 }
 
-TEST_CASE("row scenario: copies of the attention, experts over GPUs") {
+TEST_CASE("row scenario: attention-DP ranks, experts over GPUs") {
   const Cells deepseek = loop({{"model", "deepseek-v3"}, {"gpu", "b200-sxm"}, {"weight_dtype", "fp8_block"}});
   CHECK(has(rows::with(deepseek, {{"tp", "1"}, {"attention_dp", "8"}, {"moe_ep", "8"}}),
             "parallelism:\n  tp: 1\n  attention_dp: 8\n  ep: 8\n"));
