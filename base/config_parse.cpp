@@ -36,9 +36,9 @@ std::size_t character_length(std::string_view text, std::size_t byte) {
 
 /// Locations within one text. The scanner counts characters, a column counts bytes; they agree in ASCII. The value of a
 /// flag has no line or column.
-class Places {
+class Locations {
  public:
-  Places(std::string_view text, const std::string& path, bool has_lines)
+  Locations(std::string_view text, const std::string& path, bool has_lines)
       : text_(text), path_(path), has_lines_(has_lines), ascii_(is_ascii(text)) {
     if (text.starts_with("\xEF\xBB\xBF")) byte_ = line_begin_ = 3;  // a byte order mark, which the scanner skips
   }
@@ -111,7 +111,7 @@ const char* text_of(const yaml_char_t* text) { return reinterpret_cast<const cha
 /// Builds the tree of one document from the parser's events, or from those of a plain text.
 class TreeBuilder final : public PlainYamlHandler {
  public:
-  explicit TreeBuilder(Places& places) : places_(places) {}
+  explicit TreeBuilder(Locations& locations) : locations_(locations) {}
   ConfigTree root() const { return root_; }
   /// The location of the opening bracket if the document is a bracketed list or map that is not closed; else null.
   const Mark* open_bracket() const {
@@ -121,14 +121,14 @@ class TreeBuilder final : public PlainYamlHandler {
   void take(const yaml_event_t& event) {
     switch (event.type) {
       case YAML_DOCUMENT_START_EVENT:
-        if (root_) throw ConfigError(places_.at(event.start_mark), kSecondDocument);
+        if (root_) throw ConfigError(locations_.at(event.start_mark), kSecondDocument);
         return;
       case YAML_ALIAS_EVENT:
-        throw ConfigError(places_.at(event.start_mark), "aliases (*name) are not supported: write the value out");
+        throw ConfigError(locations_.at(event.start_mark), "aliases (*name) are not supported: write the value out");
       case YAML_SCALAR_EVENT: {
         const auto& scalar = event.data.scalar;
         const bool quoted = is_text(scalar.tag, event.start_mark) || scalar.style != YAML_PLAIN_SCALAR_STYLE;
-        return put({text_of(scalar.value), scalar.length}, quoted, places_.at(event.start_mark));
+        return put({text_of(scalar.value), scalar.length}, quoted, locations_.at(event.start_mark));
       }
       case YAML_SEQUENCE_START_EVENT: {
         const auto& start = event.data.sequence_start;
@@ -147,10 +147,10 @@ class TreeBuilder final : public PlainYamlHandler {
   }
 
   void scalar(std::string_view text, bool quoted, int line, int column) override {
-    put(text, quoted, places_.at(line, column));
+    put(text, quoted, locations_.at(line, column));
   }
   void open(bool map, bool bracket, int line, int column) override {
-    begin(map ? ConfigNode::Kind::kMap : ConfigNode::Kind::kList, bracket, places_.at(line, column));
+    begin(map ? ConfigNode::Kind::kMap : ConfigNode::Kind::kList, bracket, locations_.at(line, column));
   }
   void close() override {
     ConfigTree done = std::move(open_.back().node);
@@ -186,7 +186,7 @@ class TreeBuilder final : public PlainYamlHandler {
     if (tag == nullptr) return false;
     const std::string_view name = text_of(tag);
     if (name == "!" || name == YAML_STR_TAG) return true;
-    throw ConfigError(places_.at(mark), fmt::format("the tag '{}' is not supported", name));
+    throw ConfigError(locations_.at(mark), fmt::format("the tag '{}' is not supported", name));
   }
 
   void put(std::string_view text, bool quoted, Mark mark) {
@@ -203,7 +203,7 @@ class TreeBuilder final : public PlainYamlHandler {
 
   void open(ConfigNode::Kind kind, const yaml_char_t* tag, bool bracket, const yaml_mark_t& mark) {
     if (!awaits_key()) is_text(tag, mark);
-    begin(kind, bracket, places_.at(mark));
+    begin(kind, bracket, locations_.at(mark));
   }
   void begin(ConfigNode::Kind kind, bool bracket, Mark mark) {
     if (awaits_key()) throw ConfigError(mark, bracket ? kBracket : "a key must be text, not a list or a map");
@@ -252,41 +252,41 @@ class TreeBuilder final : public PlainYamlHandler {
     }
   }
 
-  Places& places_;
+  Locations& locations_;
   std::size_t nodes_ = 0;
   std::vector<Frame> open_;
   ConfigTree root_;
 };
 
 /// The error for text that the scanner could not read.
-ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, Places& places) {
+ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, Locations& locations) {
   if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-  const auto says = [&](const Mark& mark, std::string_view what) {
+  const auto error_at = [&](const Mark& mark, std::string_view what) {
     return ConfigError(mark,
                        fmt::format("malformed {}: {}", mark.path.str().ends_with(".json") ? "JSON" : "YAML", what));
   };
   const std::string_view problem = parser.problem;
-  if (parser.error == YAML_READER_ERROR) return says(places.at_byte(parser.problem_offset), problem);
-  const Mark mark = places.at(parser.problem_mark);
-  const std::string_view rest = places.text_from(parser.problem_mark);
+  if (parser.error == YAML_READER_ERROR) return error_at(locations.at_byte(parser.problem_offset), problem);
+  const Mark mark = locations.at(parser.problem_mark);
+  const std::string_view rest = locations.text_from(parser.problem_mark);
   if (problem == "could not find expected ':'")  // reported after the key, which may end on an earlier line
-    return says(places.at(parser.context_mark), "this key has no ':'");
+    return error_at(locations.at(parser.context_mark), "this key has no ':'");
   if (problem == "did not find expected <document start>") return {mark, kSecondDocument};
   if (problem == "found character that cannot start any token" && rest.starts_with('\t'))
-    return says(mark, "a tab cannot indent; use spaces");
+    return error_at(mark, "a tab cannot indent; use spaces");
   if (problem == "found unknown escape character") {
-    if (rest.size() < 2) return says(places.at_byte(std::string_view::npos), kOpenQuote);
-    return says(mark, fmt::format("unknown escape character: {}", rest.substr(1, character_length(rest, 1))));
+    if (rest.size() < 2) return error_at(locations.at_byte(std::string_view::npos), kOpenQuote);
+    return error_at(mark, fmt::format("unknown escape character: {}", rest.substr(1, character_length(rest, 1))));
   }
-  if (problem == "found unexpected end of stream") return says(mark, kOpenQuote);
+  if (problem == "found unexpected end of stream") return error_at(mark, kOpenQuote);
   if (rest.empty() && builder.open_bracket()) return {*builder.open_bracket(), kBracket};
-  return says(mark, problem);
+  return error_at(mark, problem);
 }
 
-/// Null where the text is not plain, or has a fault, which the whole scanner says.
+/// Null if the text is not plain, or has an error. libyaml then reads it again and finds the error.
 ConfigTree parse_plain(std::string_view text, const std::string& path, bool has_lines) {
-  Places places(text, path, has_lines);
-  TreeBuilder builder(places);
+  Locations locations(text, path, has_lines);
+  TreeBuilder builder(locations);
   try {
     return read_plain_yaml(text, builder) ? builder.root() : nullptr;
   } catch (const ConfigError&) {
@@ -295,12 +295,12 @@ ConfigTree parse_plain(std::string_view text, const std::string& path, bool has_
 }
 
 ConfigTree parse_by_libyaml(std::string_view text, const std::string& path, bool has_lines) {
-  Places places(text, path, has_lines);
-  TreeBuilder builder(places);
+  Locations locations(text, path, has_lines);
+  TreeBuilder builder(locations);
   Parser parser(text);
   for (bool ended = false; !ended;) {
     Event event;
-    if (yaml_parser_parse(&parser, &event) == 0) throw malformed(parser, builder, places);
+    if (yaml_parser_parse(&parser, &event) == 0) throw malformed(parser, builder, locations);
     builder.take(event);
     ended = event.type == YAML_STREAM_END_EVENT;
   }

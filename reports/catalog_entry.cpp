@@ -39,9 +39,9 @@ std::string release_text(const ConfigTree& document, const Release& release, con
   if (format == "csv") return table.csv();
   return fmt::format("{} {}{}{}\n\n", name, release.version,
                      release.date.empty() ? "" : fmt::format(", published {}", release.date),
-                     release.beyond_known   ? ", the newest known; what was asked for is newer"
+                     release.beyond_known   ? "; a newer release was asked for, and this is the newest known"
                      : release.like.empty() ? ""
-                                            : fmt::format("; not listed, taken as {}", release.like)) +
+                                            : fmt::format("; not listed, with the settings of {}", release.like)) +
          table.text();
 }
 

@@ -73,8 +73,9 @@ Routing parse_routing(std::optional<ConfigReader> in, const ModelSpec& model, Sh
   routing.kind = static_cast<Routing::Kind>(in->choice("distribution", kKinds, static_cast<std::size_t>(routing.kind)));
   sharding.redundant_experts = static_cast<int>(in->integer("redundant_experts", 0, {0, 65536}));
   if (sharding.redundant_experts > 0 && routing.kind == Routing::Kind::kPowerLaw) {
-    in->fail("redundant_experts",
-             "power_law is how a benchmark draws loads, without redundant experts; use popularity, uniform or balanced");
+    in->fail(
+        "redundant_experts",
+        "power_law is how a benchmark draws loads, without redundant experts; use popularity, uniform or balanced");
   }
   if (routing.kind == Routing::Kind::kPowerLaw) routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
   if (routing.kind == Routing::Kind::kPopularity) routing.skew = parse_skew(*in, model, routing.skew);
@@ -577,7 +578,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
                                       : "speculation without a KV cache is not priced: drop one of them");
     auto reserved = std::make_shared<Deployment>(*s.deployment);
     reserve_draft(*reserved, s.serving.speculation);
-    reserved->engine.serial_drafts = schedules_between(reserved->engine, s.serving.speculation);
+    reserved->engine.serial_drafts = drafts_stop_async(reserved->engine, s.serving.speculation);
     s.deployment = std::move(reserved);
   }
   if (auto disaggregation = in.optional_child("disaggregation")) {

@@ -270,7 +270,7 @@ void reserve_draft(Deployment& target, const SpeculationSpec& spec) {
   }
 }
 
-bool schedules_between(const EngineSpec& engine, const SpeculationSpec& spec) {
+bool drafts_stop_async(const EngineSpec& engine, const SpeculationSpec& spec) {
   if (!spec.active() || spec.diffuses() || !engine.async_scheduling) return false;
   const bool layer = facts_of(spec.method).drafter == Drafter::kLayer;
   return engine.async_drafts == AsyncDrafts::kNone || (engine.async_drafts == AsyncDrafts::kLayers && !layer);

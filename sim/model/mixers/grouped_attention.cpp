@@ -209,9 +209,10 @@ void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShap
 /// Separate kernels attend to the decoder's own tokens and to the encoder's. Together they read all cached tokens. A
 /// step only knows the sum, and kernel time is nearly proportional to the bytes read, so each is priced over half.
 void GroupedModel::add_two_decodes(OperatorList& list, double count, DecodeShape shape, const AttentionHeads& heads) {
-  const double begins = list.context().model->encoder != nullptr ? 1 : 0;
-  shape.mean_context = std::max(shape.query_len, (shape.mean_context + begins) / 2);
-  shape.max_context = std::max(shape.query_len, (shape.max_context + begins) / 2);
+  // The decoder starts with a token that no prompt holds (decoder_start_token_id).
+  const double start = list.context().model->encoder != nullptr ? 1 : 0;
+  shape.mean_context = std::max(shape.query_len, (shape.mean_context + start) / 2);
+  shape.max_context = std::max(shape.query_len, (shape.max_context + start) / 2);
   list.add("attention", 2 * count, DecodeWork{shape, heads});
 }
 
