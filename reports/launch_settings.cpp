@@ -39,7 +39,7 @@ std::vector<SettingChange> changed_settings(const EngineSpec& engine, const Engi
 }
 
 bool has_launch_flag(std::string_view engine, const std::string& version, std::string_view key) {
-  return has_flag(load_document("engines", std::string(engine), Mark{"engines", 0, 0}), version, key);
+  return has_flag(load_document("engines", std::string(engine), SourceLocation{"engines", 0, 0}), version, key);
 }
 
 std::vector<std::string> settings_not_set(const Deployment& d, const EngineSpec& plain, const ServingOptions& serving,

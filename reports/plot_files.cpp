@@ -30,7 +30,7 @@ void write_png(const Chart& chart, const fs::path& path) {
   if (status == 0) fs::rename(png, path, error);
   if (status == 0 && !error) return;
   fs::remove(png, ignored);
-  throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written by rsvg-convert");
+  throw ConfigError(SourceLocation{path.string(), 0, 0}, "cannot be written by rsvg-convert");
 }
 
 /// A value on an axis; for bars the name of the category.
@@ -80,7 +80,7 @@ std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat f
   std::error_code error;
   fs::create_directories(directory, error);
   if (error || !fs::is_directory(directory, error))
-    throw ConfigError(Mark{directory, 0, 0}, "is not a folder and cannot be created");
+    throw ConfigError(SourceLocation{directory, 0, 0}, "is not a folder and cannot be created");
   const bool png = format == PlotFormat::kPng;
   if (png && std::system("command -v rsvg-convert >/dev/null 2>&1") != 0)
     throw Unavailable("rsvg-convert is missing: apt-get install librsvg2-bin; --svg works without");

@@ -23,9 +23,9 @@ struct Sharding {
 };
 
 /// The source location of each number of a Sharding.
-struct ShardingMarks {
-  Mark tp, pp, dcp, attention_dp, ep;
-  ShardingMarks(const Mark& all = {})
+struct ShardingLocations {
+  SourceLocation tp, pp, dcp, attention_dp, ep;
+  ShardingLocations(const SourceLocation& all = {})
       : tp(all), pp(all), dcp(all), attention_dp(all), ep(all) {}  ///< all at one location
 };
 
@@ -37,16 +37,17 @@ class CannotSplit : public ConfigError {
 
 /// Throws CannotSplit if heads do not divide by tp, KV copies by dcp, experts and redundant experts by ep, or layers by
 /// pp, at the source location of that number.
-void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
+void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingLocations& locations);
 
 /// The same check for `heads` heads of model `model`.
-void check_heads(const std::string& model, double heads, int tp, const Mark& mark);
+void check_heads(const std::string& model, double heads, int tp, const SourceLocation& location);
 /// Throws CannotSplit if `wrong`.
-void refuse(bool wrong, const Mark& mark, const std::string& message);
+void refuse(bool wrong, const SourceLocation& location, const std::string& message);
 bool divides(int parts, double whole);
 
 /// Throws ConfigError if groups of quantized weights do not divide the inputs of a matrix, or a GPU's share of them.
 /// GGUF is exempt because it falls back to smaller blocks, NF4 because its blocks continue across rows.
-void check_groups(const ModelSpec& model, const Precision& precision, const Sharding& sharding, const Mark& mark);
+void check_groups(const ModelSpec& model, const Precision& precision, const Sharding& sharding,
+                  const SourceLocation& location);
 
 }  // namespace roofcast

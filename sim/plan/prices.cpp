@@ -65,7 +65,7 @@ PriceOffer parse_offer(ConfigReader in, const PriceQuote& provider) {
 std::vector<PriceOffer> read_offers() {
   std::vector<PriceOffer> offers;
   for (const std::string& name : names_of("prices")) {
-    ConfigReader in(load_named("prices", name, Mark{"prices", 0, 0}), "a price list");
+    ConfigReader in(load_named("prices", name, SourceLocation{"prices", 0, 0}), "a price list");
     const PriceQuote provider{.tier = "",
                               .provider = in.text("name"),
                               .region = in.text("region"),
@@ -181,19 +181,19 @@ std::span<const PriceOffer> price_offers() {
 }
 
 double usual_usd_per_kwh() {
-  const ConfigTree list = load_named("prices", "us-electricity", Mark{"prices", 0, 0});
+  const ConfigTree list = load_named("prices", "us-electricity", SourceLocation{"prices", 0, 0});
   return ConfigReader(list, "a price list").number("usd_per_kwh", kPositive);
 }
 
 PriceQuestion parse_price(const ConfigTree& tree) {
   PriceQuestion question;
   if (!tree) return question;
-  question.mark = tree->mark;
+  question.location = tree->location;
   if (tree->kind == ConfigNode::Kind::kScalar) {
     if (tree->scalar.find("USD") != std::string::npos)
-      throw ConfigError(tree->mark, fmt::format("'{}' is not a tier ({}); set a price of your own as gpu.price",
-                                                tree->scalar, fmt::join(kTiers, ", ")));
-    ConfigReader in(make_map({{"tier", tree->mark, tree}}, tree->mark), "a price");
+      throw ConfigError(tree->location, fmt::format("'{}' is not a tier ({}); set a price of your own as gpu.price",
+                                                    tree->scalar, fmt::join(kTiers, ", ")));
+    ConfigReader in(make_map({{"tier", tree->location, tree}}, tree->location), "a price");
     question.tier = tier_of(in);
     return question;
   }
@@ -234,7 +234,7 @@ void set_offers(Deployment& d, const PriceQuestion& question, bool written) {
     d.offers = quotes_of(d.gpu, tier, question.provider, d.sharding.gpus());
     if (!d.offers.empty() || question.tier.empty()) return;
     throw NoOffer(
-        question.mark,
+        question.location,
         fmt::format("no {} price{} of {} for {} GPU{} at once is known (known: {}); 'gpu: {{name: {}, price: 2 "
                     "USD/h}}' gives one",
                     tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(),
@@ -320,7 +320,7 @@ std::uint64_t prices_fingerprint() {
   static const std::uint64_t print = [] {
     std::uint64_t state = hash_text("prices");
     for (const std::string& name : names_of("prices"))
-      state = hash_text(to_yaml(*load_named("prices", name, Mark{"prices", 0, 0})), state);
+      state = hash_text(to_yaml(*load_named("prices", name, SourceLocation{"prices", 0, 0})), state);
     return state;
   }();
   return print;

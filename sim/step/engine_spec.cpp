@@ -74,7 +74,7 @@ void visit_graphs(const Visitor& visit, GraphSettings& graphs) {
       [&](ConfigReader& in) {
         for (double size : in.numbers("padded_sizes", {1.0, 1 << 20})) {
           if (size != std::floor(size))
-            throw ConfigError(in.mark_of("padded_sizes"),
+            throw ConfigError(in.location_of("padded_sizes"),
                               fmt::format("'padded_sizes' must be whole numbers, got {}", size));
           graphs.padded_sizes.push_back(static_cast<int>(size));
         }
@@ -96,9 +96,9 @@ std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
     ConfigReader entry(tree, "defaults by GPU");
     const std::string architecture = entry.text("architecture", "");
     GpuDefaults d{.below = entry.bytes("below", Bytes(0)),
-                  .architecture = architecture.empty()
-                                      ? std::nullopt
-                                      : std::optional(parse_architecture(architecture, entry.mark_of("architecture"))),
+                  .architecture = architecture.empty() ? std::nullopt
+                                                       : std::optional(parse_architecture(
+                                                             architecture, entry.location_of("architecture"))),
                   .gpu = entry.text("gpu", ""),
                   .tp_below = small_integer(entry, "tp_below", 0, 0),
                   .max_num_seqs = small_integer(entry, "max_num_seqs", 0, 1),
@@ -109,7 +109,7 @@ std::vector<GpuDefaults> parse_by_gpu(ConfigReader& in) {
     entry.finish();
     if (d.max_num_seqs == 0 && d.max_num_batched_tokens == 0 && d.graph_batch == 0 && d.launch_speed == 0 &&
         !d.fused_all_reduce)
-      throw ConfigError(tree->mark,
+      throw ConfigError(tree->location,
                         "an entry of 'by_gpu' sets at least one of max_num_seqs, max_num_batched_tokens, "
                         "graph_batch, launch_speed, fused_all_reduce");
     if (seqs) d.max_num_seqs = 0;
@@ -246,7 +246,7 @@ void check_settings(const ConfigReader& in, const EngineSpec& e) {
 /// A set of kernels with their own models, or a library that is priced by roofline efficiencies (configs/rooflines).
 void parse_set(ConfigReader& in, EngineSpec& e) {
   const std::string name = in.text("kernels");
-  const Mark mark = in.mark_of("kernels");
+  const SourceLocation location = in.location_of("kernels");
   std::vector<std::string> valid = kernel_sets();
   if (std::find(valid.begin(), valid.end(), name) != valid.end()) {
     e.kernels = name;
@@ -255,9 +255,9 @@ void parse_set(ConfigReader& in, EngineSpec& e) {
   const std::vector<std::string> own = names_of("rooflines");
   if (std::find(own.begin(), own.end(), name) == own.end()) {
     valid.insert(valid.end(), own.begin(), own.end());
-    throw ConfigError(mark, unknown_name("set of kernels", name, valid));
+    throw ConfigError(location, unknown_name("set of kernels", name, valid));
   }
-  e.rooflines = load_rooflines(name, mark);
+  e.rooflines = load_rooflines(name, location);
 }
 
 }  // namespace

@@ -542,7 +542,7 @@ TEST_CASE("moe: behind an all-to-all a rank prices what it was sent") {
 TEST_CASE("moe: at the same tokens a GPU more ranks read fewer experts and are never slower") {
   for (const char* name : {"h100-sxm", "h200-sxm", "b200-sxm", "gb200", "mi300x"}) {
     for (const std::string kernels : {"vllm", "trtllm"}) {
-      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), kernels);
+      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, SourceLocation{"test", 1, 1}), kernels);
       const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
       for (const ExpertLayout layout : {ExpertLayout::kMasked, ExpertLayout::kContiguous, ExpertLayout::kReceived}) {
         // DeepEP under vLLM, TensorRT-LLM's own exchange

@@ -8,7 +8,7 @@ using namespace roofcast;
 namespace {
 std::string refusal(const std::string& name, const Sharding& sharding) {
   try {
-    check_sharding(shipped(name), sharding, Mark{.path = "scenario.yaml", .line = 3, .column = 14});
+    check_sharding(shipped(name), sharding, SourceLocation{.path = "scenario.yaml", .line = 3, .column = 14});
   } catch (const ConfigError& error) {
     return error.what();
   }

@@ -46,7 +46,7 @@ TEST_CASE("system spread: narrower where a recipe was measured, wider for other 
                      bare = system_spread(*deployment("engine: vllm@0.19"), light, {}),
                      newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: inferencex"), light, {}),
                      other = system_spread(*deployment("engine: vllm@0.24"), light, {});
-  const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
+  const ConfigTree written = load_named("uncertainty", "serving", SourceLocation{"test", 0, 0});
   const auto at = [&](const char* what, const char* metric) {
     ConfigTree found = written;
     for (const char* key : {"unknown", what, metric}) found = *found->find(key);
@@ -118,7 +118,7 @@ TEST_CASE("system spread: decode follows the host with the share of it that is l
 
 TEST_CASE("system spread: what the host takes of a time is as far off as its costs may be") {
   const auto d = deployment("engine: vllm@0.19\nrecipe: inferencex");
-  const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
+  const ConfigTree written = load_named("uncertainty", "serving", SourceLocation{"test", 0, 0});
   const double factor = std::exp(1.645 * std::stod((*(*written->find("unknown"))->find("host_costs"))->scalar));
   const SystemSpread none = system_spread(*d, LoadRegime::kLight, {}),
                      some = system_spread(*d, LoadRegime::kLight, {.step = 0.3, .first = 0.6});

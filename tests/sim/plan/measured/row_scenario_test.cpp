@@ -330,8 +330,8 @@ TEST_CASE("row scenario: the release is the row's version, or that of its day") 
   CHECK(version("sglang", "nightly-dev-20260216-d3bae71e", "2026-02-24") == "0.5.9");
   // Without either, the newest.
   for (const char* name : {"vllm", "sglang", "trtllm"}) {
-    const ConfigTree document = load_document("engines", name, Mark{"test", 0, 0});
-    CHECK(version(name, "", "") == find_release(document, "", Mark{"test", 0, 0}).version);
+    const ConfigTree document = load_document("engines", name, SourceLocation{"test", 0, 0});
+    CHECK(version(name, "", "") == find_release(document, "", SourceLocation{"test", 0, 0}).version);
   }
 }
 
