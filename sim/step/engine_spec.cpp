@@ -167,7 +167,7 @@ void visit_batching(const Visitor& visit, EngineSpec& e) {
 std::string names_of_tiers(const EngineSpec& e) {
   std::string out;
   for (const KvTier& tier : e.kv_tiers)
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", tier.name, Writing::text_of(tier.capacity));
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", tier.name, SettingWriter::text_of(tier.capacity));
   return out;
 }
 
@@ -305,16 +305,16 @@ EngineSpec parse_engine_spec(ConfigReader in) {
   in.ignore("source");
   in.ignore("help");
   parse_set(in, e);
-  const Reading reading{in};
-  visit_batching(reading, e);
-  visit_cache(reading, e);
-  visit_kernels(reading, e);
+  const SettingReader reader{in};
+  visit_batching(reader, e);
+  visit_cache(reader, e);
+  visit_kernels(reader, e);
   if (auto graphs = in.optional_child("cuda_graphs")) {
-    visit_graphs(Reading{*graphs}, e.graphs);
+    visit_graphs(SettingReader{*graphs}, e.graphs);
     graphs->finish();
   }
   if (auto host = in.optional_child("host")) {
-    visit_host(Reading{*host}, e.host);
+    visit_host(SettingReader{*host}, e.host);
     host->finish();
   }
   e.front_end = in.text("front_end_name", "");
@@ -322,7 +322,7 @@ EngineSpec parse_engine_spec(ConfigReader in) {
     take_front_end(e.host, front_end);
     e.front_end = front_end->kind == ConfigNode::Kind::kScalar ? front_end->scalar : "own";
   }
-  visit_start_and_handover(reading, e);
+  visit_start_and_handover(reader, e);
   check_settings(in, e);
   in.finish();
   const std::vector<GpuDefaults> by_gpu = e.by_gpu;
@@ -335,17 +335,17 @@ EngineSpec parse_engine_spec(ConfigReader in) {
 
 std::vector<EngineSetting> settings_of(EngineSpec e) {
   std::vector<EngineSetting> out{{"kernels", e.rooflines ? "own" : e.kernels}}, host;
-  const Writing writing{out};
-  visit_batching(writing, e);
-  visit_cache(writing, e);
-  visit_kernels(writing, e);
-  visit_graphs(Writing{out, "cuda_graphs."}, e.graphs);
-  visit_host(Writing{host}, e.host);
+  const SettingWriter writer{out};
+  visit_batching(writer, e);
+  visit_cache(writer, e);
+  visit_kernels(writer, e);
+  visit_graphs(SettingWriter{out, "cuda_graphs."}, e.graphs);
+  visit_host(SettingWriter{host}, e.host);
   std::string costs;
   for (const EngineSetting& cost : host) costs += cost.text + " ";
-  writing.put("host", costs);
-  writing("front_end", e.front_end);
-  visit_start_and_handover(writing, e);
+  writer.put("host", costs);
+  writer("front_end", e.front_end);
+  visit_start_and_handover(writer, e);
   return out;
 }
 

@@ -17,7 +17,7 @@
 namespace roofcast {
 
 /// Reads each setting. An absent key keeps its value.
-struct Reading {
+struct SettingReader {
   static constexpr bool kReads = true;
   ConfigReader& in;
 
@@ -47,7 +47,7 @@ struct Reading {
 };
 
 /// Writes each setting as text.
-struct Writing {
+struct SettingWriter {
   static constexpr bool kReads = false;
   std::vector<EngineSetting>& out;
   std::string prefix = {};
