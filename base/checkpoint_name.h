@@ -19,8 +19,8 @@ struct CheckpointName {
 };
 
 /// Reads the name by the rules of configs/checkpoints/formats.yaml. Returns nullopt if it does not end in a known
-/// format. `mark`: where the name is written, for errors.
-std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const Mark& mark);
+/// format. `location`: where the name is written, for errors.
+std::optional<CheckpointName> parse_checkpoint_name(std::string_view name, const SourceLocation& location);
 
 /// The name in lower case, without its owner and without the first word that its publisher has dropped (`dropped` of
 /// that file): meta-llama/Meta-Llama-3.1-8B is llama-3.1-8b.

@@ -9,10 +9,10 @@
 namespace roofcast {
 
 std::size_t choice_of(std::string_view kind, std::string_view word, std::span<const std::string_view> names,
-                      const Mark& mark) {
+                      const SourceLocation& location) {
   const auto found = std::find(names.begin(), names.end(), word);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  throw ConfigError(mark, unknown_name(kind, word, std::vector<std::string>(names.begin(), names.end())));
+  throw ConfigError(location, unknown_name(kind, word, std::vector<std::string>(names.begin(), names.end())));
 }
 
 }  // namespace roofcast

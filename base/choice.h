@@ -6,8 +6,9 @@
 
 namespace roofcast {
 
-/// The index of `word` in `names`. Throws ConfigError at `mark`: "unknown KIND 'WORD'; nearest is ... (valid: ...)".
+/// The index of `word` in `names`. Throws ConfigError at `location`: "unknown KIND 'WORD'; nearest is ... (valid:
+/// ...)".
 std::size_t choice_of(std::string_view kind, std::string_view word, std::span<const std::string_view> names,
-                      const Mark& mark);
+                      const SourceLocation& location);
 
 }  // namespace roofcast

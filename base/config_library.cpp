@@ -206,7 +206,7 @@ std::string instead_of_several(std::string_view kind, const std::string& name) {
 }
 
 /// The path itself; for the folder of a model, its config.json.
-std::string path_as_written(std::string_view kind, const std::string& path, const Mark& origin) {
+std::string path_as_written(std::string_view kind, const std::string& path, const SourceLocation& origin) {
   std::error_code unknown;  // a folder without search permission is reported as a missing file
   if (fs::is_directory(path, unknown)) {
     std::string config = (fs::path(path) / "config.json").string();
@@ -246,7 +246,7 @@ bool forget_changed_documents() {
   return forgotten > 0;
 }
 
-std::string path_of_named(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
+std::string path_of_named(std::string_view kind, const std::string& name_or_path, const SourceLocation& origin) {
   if (is_path(name_or_path)) return path_as_written(kind, name_or_path, origin);
   for (const std::string& folder : {folder_of(kind), fmt::format("{}/archive/{}", config_root(), kind)}) {
     std::string path = fmt::format("{}/{}.yaml", folder, name_or_path);
@@ -282,7 +282,7 @@ namespace {
 
 /// A shipped model with the format of one of its quantized checkpoints, such as Qwen/Qwen3-32B-FP8. Null if the name is
 /// not that of such a checkpoint.
-ConfigTree quantized_model(const std::string& name, const Mark& origin) {
+ConfigTree quantized_model(const std::string& name, const SourceLocation& origin) {
   std::error_code unknown;
   if (fs::exists(name, unknown) || fs::exists(fmt::format("{}/{}.yaml", folder_of("models"), name), unknown))
     return nullptr;
@@ -292,12 +292,12 @@ ConfigTree quantized_model(const std::string& name, const Mark& origin) {
   const std::string path = path_of_quantized(*quantized);
   if (path.empty()) return nullptr;
   const ConfigTree model = remembered("models", path);
-  return with_value(model, "quantization_config", quantized->quantization, model->mark);
+  return with_value(model, "quantization_config", quantized->quantization, model->location);
 }
 
 }  // namespace
 
-ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
+ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const SourceLocation& origin) {
   if (kind == "models") {
     if (ConfigTree model = quantized_model(name_or_path, origin)) return model;
   }
@@ -307,14 +307,14 @@ ConfigTree load_document(std::string_view kind, const std::string& name_or_path,
 namespace {
 
 /// Throws if nothing follows the '@' that introduces a release.
-NameAndVersion asked_for(const std::string& name, const Mark& origin) {
+NameAndVersion asked_for(const std::string& name, const SourceLocation& origin) {
   if (!is_path(name) && name.ends_with('@'))
     throw ConfigError(origin, fmt::format("'{}': a version or a day must follow '@'", name));
   return split_version(name);
 }
 
 /// Follows `same_as: NAME@VERSION`, which makes a document another name of that release.
-NameAndVersion followed(std::string_view kind, NameAndVersion asked, const Mark& origin) {
+NameAndVersion followed(std::string_view kind, NameAndVersion asked, const SourceLocation& origin) {
   const ConfigTree document = load_document(kind, asked.name, origin);
   const ConfigTree* other = document->find("same_as");
   if (other == nullptr || !*other) return asked;
@@ -324,7 +324,7 @@ NameAndVersion followed(std::string_view kind, NameAndVersion asked, const Mark&
   return split_version((*other)->scalar);
 }
 
-ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, const Mark& origin) {
+ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, const SourceLocation& origin) {
   const NameAndVersion found = followed(kind, asked, origin);
   const ConfigTree document = load_document(kind, found.name, origin);
   if (!has_releases(document)) {
@@ -333,7 +333,7 @@ ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, cons
                                             found.name, found.version));
     return document;
   }
-  const std::string key = fmt::format("{} {} {}", kind, document->mark.path.str(), found.version);
+  const std::string key = fmt::format("{} {} {}", kind, document->location.path.str(), found.version);
   const std::lock_guard lock(documents().mutex);
   ConfigTree& tree = documents().folded[key];
   if (!tree) tree = settings_at(document, find_release(document, found.version, origin));
@@ -342,12 +342,12 @@ ConfigTree load_release(std::string_view kind, const NameAndVersion& asked, cons
 
 }  // namespace
 
-NamedRelease find_named(std::string_view kind, const std::string& name, const Mark& origin) {
+NamedRelease find_named(std::string_view kind, const std::string& name, const SourceLocation& origin) {
   const NameAndVersion found = followed(kind, asked_for(name, origin), origin);
   return {load_document(kind, found.name, origin), found.version};
 }
 
-ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const Mark& origin) {
+ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const SourceLocation& origin) {
   return load_release(kind, asked_for(name_or_path, origin), origin);
 }
 
@@ -378,7 +378,7 @@ ConfigTree with_name(std::string_view kind, const ConfigTree& value) {
   const ConfigTree* like = value->find("like");
   const bool sibling = like != nullptr && *like && (*like)->kind == ConfigNode::Kind::kScalar;
   const std::string name = sibling ? "like-" + fs::path((*like)->scalar).stem().string() : "unnamed";
-  return with_value(value, "name", make_scalar(name, value->mark), value->mark);
+  return with_value(value, "name", make_scalar(name, value->location), value->location);
 }
 
 }  // namespace
@@ -386,32 +386,32 @@ ConfigTree with_name(std::string_view kind, const ConfigTree& value) {
 ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   const std::string_view word = word_for(kind);
   if (!value) throw ConfigError(fmt::format("missing {}", word));
-  if (value->kind == ConfigNode::Kind::kScalar) return load_named(kind, value->scalar, value->mark);
+  if (value->kind == ConfigNode::Kind::kScalar) return load_named(kind, value->scalar, value->location);
   if (value->kind != ConfigNode::Kind::kMap) {
-    throw ConfigError(value->mark,
+    throw ConfigError(value->location,
                       fmt::format("a {} must be a name, or a map with a 'name' and what it changes", word));
   }
   const ConfigTree* name = value->find("name");
   if (name == nullptr) return with_name(kind, value);
   if (value->find("base") != nullptr) return value;  // a complete document
   if ((*name)->kind != ConfigNode::Kind::kScalar) {
-    throw ConfigError((*name)->mark, fmt::format("'name' must be the name of a {}", word));
+    throw ConfigError((*name)->location, fmt::format("'name' must be the name of a {}", word));
   }
   if (is_whole_document(kind, *value, (*name)->scalar)) return value;
-  NameAndVersion asked = asked_for((*name)->scalar, (*name)->mark);
-  Mark origin = (*name)->mark;
+  NameAndVersion asked = asked_for((*name)->scalar, (*name)->location);
+  SourceLocation origin = (*name)->location;
   auto changes = std::make_shared<ConfigNode>(*value);
   const ConfigTree* version = value->find("version");
   const bool released =
       version != nullptr && *version && has_releases(load_document(kind, followed(kind, asked, origin).name, origin));
   if (released) {
     if ((*version)->kind != ConfigNode::Kind::kScalar)
-      throw ConfigError((*version)->mark, "'version' must be a version or a day");
+      throw ConfigError((*version)->location, "'version' must be a version or a day");
     if (!asked.version.empty() && asked.version != (*version)->scalar)
-      throw ConfigError((*version)->mark, fmt::format("'{}' and version '{}' are two releases; give one",
-                                                      (*name)->scalar, (*version)->scalar));
+      throw ConfigError((*version)->location, fmt::format("'{}' and version '{}' are two releases; give one",
+                                                          (*name)->scalar, (*version)->scalar));
     asked.version = (*version)->scalar;
-    origin = (*version)->mark;
+    origin = (*version)->location;
   }
   std::erase_if(changes->entries, [&](const ConfigNode::Entry& entry) {
     return entry.key == "name" || (released && entry.key == "version");
@@ -421,7 +421,7 @@ ConfigTree resolve_named(std::string_view kind, const ConfigTree& value) {
   if (has_releases(document)) {
     check_introduced(document, find_release(document, found.version, origin), changes);
   } else if (kind == "engines" && version != nullptr && *version && !is_path(found.name)) {
-    throw ConfigError((*version)->mark,
+    throw ConfigError((*version)->location,
                       fmt::format("releases of engine '{}' are unknown: leave 'version' out", found.name));
   }
   if (kind == "engines") check_own(kind, document, changes);

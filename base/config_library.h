@@ -24,13 +24,13 @@ void set_program_name(std::string argv0);
 /// ("Qwen/Qwen3-32B") or by the folder of its config.json.
 /// "NAME@VERSION" names one release of a document, NAME alone its newest (base/config_release.h). The result is then
 /// the settings of that release. Parsed documents are cached by path for the life of the process.
-ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const Mark& origin);
+ConfigTree load_named(std::string_view kind, const std::string& name_or_path, const SourceLocation& origin);
 /// Drops cached documents whose files have changed. Returns true if there were any; whatever was derived from them is
 /// then out of date.
 bool forget_changed_documents();
 /// The document as written, with all its releases. `name_or_path` must not have a version.
-ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const Mark& origin);
-std::string path_of_named(std::string_view kind, const std::string& name_or_path, const Mark& origin);
+ConfigTree load_document(std::string_view kind, const std::string& name_or_path, const SourceLocation& origin);
+std::string path_of_named(std::string_view kind, const std::string& name_or_path, const SourceLocation& origin);
 /// The name of the shipped spec for any spelling that load_named() takes; empty if there is none.
 std::string shipped_name(std::string_view kind, const std::string& name);
 /// Sorted, without .yaml. Specs in configs/archive/<kind> can be loaded by name, but are not listed.
@@ -44,7 +44,7 @@ struct NamedRelease {
   ConfigTree document;
   std::string version;
 };
-NamedRelease find_named(std::string_view kind, const std::string& name, const Mark& origin);
+NamedRelease find_named(std::string_view kind, const std::string& name, const SourceLocation& origin);
 
 /// Splits "vllm@0.12" into name and version; the version is empty if none is given.
 struct NameAndVersion {

@@ -19,11 +19,11 @@ struct ConfigNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   struct Entry {
     std::string key;
-    Mark key_mark;
+    SourceLocation key_location;
     ConfigTree value;
   };
   Kind kind = Kind::kNull;
-  Mark mark;
+  SourceLocation location;
   std::string scalar;             ///< kScalar: the text as written, without quotes
   bool quoted = false;            ///< kScalar: "8" is text, 8 is a number
   std::vector<ConfigTree> items;  ///< kList
@@ -45,12 +45,13 @@ ConfigTree overlay(const ConfigTree& base, const ConfigTree& changes);
 ConfigTree with_assignment(const ConfigTree& tree, std::string_view assignment, const std::string& origin);
 ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value,
                       const std::string& origin);
-/// `mark`: where the key is written, for errors about it.
-ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value, const Mark& mark);
+/// `location`: where the key is written, for errors about it.
+ConfigTree with_value(const ConfigTree& tree, std::string_view dotted_key, const ConfigTree& value,
+                      const SourceLocation& location);
 
-ConfigTree make_scalar(std::string text, const Mark& mark = {});
-ConfigTree make_map(std::vector<ConfigNode::Entry> entries = {}, const Mark& mark = {});
-ConfigTree make_list(std::vector<ConfigTree> items, const Mark& mark = {});
+ConfigTree make_scalar(std::string text, const SourceLocation& location = {});
+ConfigTree make_map(std::vector<ConfigNode::Entry> entries = {}, const SourceLocation& location = {});
+ConfigTree make_list(std::vector<ConfigTree> items, const SourceLocation& location = {});
 
 /// The tree as block YAML; parse(to_yaml(t)) equals t.
 std::string to_yaml(const ConfigNode& node);

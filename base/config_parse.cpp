@@ -36,24 +36,28 @@ std::size_t character_length(std::string_view text, std::size_t byte) {
 
 /// Locations within one text. The scanner counts characters, a column counts bytes; they agree in ASCII. The value of a
 /// flag has no line or column.
-class Places {
+class Locations {
  public:
-  Places(std::string_view text, const std::string& path, bool has_lines)
+  Locations(std::string_view text, const std::string& path, bool has_lines)
       : text_(text), path_(path), has_lines_(has_lines), ascii_(is_ascii(text)) {
     if (text.starts_with("\xEF\xBB\xBF")) byte_ = line_begin_ = 3;  // a byte order mark, which the scanner skips
   }
 
-  Mark at(const yaml_mark_t& mark) {
-    if (!has_lines_) return Mark{path_};
-    if (ascii_ && mark.index < text_.size())
-      return Mark{path_, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
-    go_to(mark.index);
-    return Mark{path_, line_, static_cast<int>(byte_ - line_begin_) + 1};
+  SourceLocation at(const yaml_mark_t& location) {
+    if (!has_lines_) return SourceLocation{path_};
+    if (ascii_ && location.index < text_.size())
+      return SourceLocation{path_, static_cast<int>(location.line) + 1, static_cast<int>(location.column) + 1};
+    go_to(location.index);
+    return SourceLocation{path_, line_, static_cast<int>(byte_ - line_begin_) + 1};
   }
-  Mark at(int line, int column) const { return has_lines_ ? Mark{path_, line + 1, column + 1} : Mark{path_}; }
-  Mark at_byte(std::size_t byte) const { return has_lines_ ? mark_at(text_, byte, path_.str()) : Mark{path_}; }
-  std::string_view text_from(const yaml_mark_t& mark) {
-    go_to(mark.index);
+  SourceLocation at(int line, int column) const {
+    return has_lines_ ? SourceLocation{path_, line + 1, column + 1} : SourceLocation{path_};
+  }
+  SourceLocation at_byte(std::size_t byte) const {
+    return has_lines_ ? location_at(text_, byte, path_.str()) : SourceLocation{path_};
+  }
+  std::string_view text_from(const yaml_mark_t& location) {
+    go_to(location.index);
     return text_.substr(byte_);
   }
 
@@ -111,24 +115,24 @@ const char* text_of(const yaml_char_t* text) { return reinterpret_cast<const cha
 /// Builds the tree of one document from the parser's events, or from those of a plain text.
 class TreeBuilder final : public PlainYamlHandler {
  public:
-  explicit TreeBuilder(Places& places) : places_(places) {}
+  explicit TreeBuilder(Locations& locations) : locations_(locations) {}
   ConfigTree root() const { return root_; }
   /// The location of the opening bracket if the document is a bracketed list or map that is not closed; else null.
-  const Mark* open_bracket() const {
-    return open_.empty() || !open_.front().bracket ? nullptr : &open_.front().node->mark;
+  const SourceLocation* open_bracket() const {
+    return open_.empty() || !open_.front().bracket ? nullptr : &open_.front().node->location;
   }
 
   void take(const yaml_event_t& event) {
     switch (event.type) {
       case YAML_DOCUMENT_START_EVENT:
-        if (root_) throw ConfigError(places_.at(event.start_mark), kSecondDocument);
+        if (root_) throw ConfigError(locations_.at(event.start_mark), kSecondDocument);
         return;
       case YAML_ALIAS_EVENT:
-        throw ConfigError(places_.at(event.start_mark), "aliases (*name) are not supported: write the value out");
+        throw ConfigError(locations_.at(event.start_mark), "aliases (*name) are not supported: write the value out");
       case YAML_SCALAR_EVENT: {
         const auto& scalar = event.data.scalar;
         const bool quoted = is_text(scalar.tag, event.start_mark) || scalar.style != YAML_PLAIN_SCALAR_STYLE;
-        return put({text_of(scalar.value), scalar.length}, quoted, places_.at(event.start_mark));
+        return put({text_of(scalar.value), scalar.length}, quoted, locations_.at(event.start_mark));
       }
       case YAML_SEQUENCE_START_EVENT: {
         const auto& start = event.data.sequence_start;
@@ -147,10 +151,10 @@ class TreeBuilder final : public PlainYamlHandler {
   }
 
   void scalar(std::string_view text, bool quoted, int line, int column) override {
-    put(text, quoted, places_.at(line, column));
+    put(text, quoted, locations_.at(line, column));
   }
   void open(bool map, bool bracket, int line, int column) override {
-    begin(map ? ConfigNode::Kind::kMap : ConfigNode::Kind::kList, bracket, places_.at(line, column));
+    begin(map ? ConfigNode::Kind::kMap : ConfigNode::Kind::kList, bracket, locations_.at(line, column));
   }
   void close() override {
     ConfigTree done = std::move(open_.back().node);
@@ -164,7 +168,7 @@ class TreeBuilder final : public PlainYamlHandler {
     bool bracket = false;
     bool has_key = false;  // the key of an entry has been read, but not its value
     std::string key;
-    Mark key_mark;
+    SourceLocation key_location;
     std::unordered_set<std::string> seen;  // filled only for maps too large for a linear search
   };
 
@@ -172,62 +176,63 @@ class TreeBuilder final : public PlainYamlHandler {
     return !open_.empty() && open_.back().node->kind == ConfigNode::Kind::kMap && !open_.back().has_key;
   }
 
-  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, Mark mark) {
+  std::shared_ptr<ConfigNode> make_node(ConfigNode::Kind kind, SourceLocation location) {
     auto node = std::make_shared<ConfigNode>();
     node->kind = kind;
-    node->mark = std::move(mark);
+    node->location = std::move(location);
     if (++nodes_ > kLimitNodes)
-      throw ConfigError(node->mark, fmt::format("more than {} values in one document", kLimitNodes));
+      throw ConfigError(node->location, fmt::format("more than {} values in one document", kLimitNodes));
     return node;
   }
 
   /// Whether a tag turns a value into text.
-  bool is_text(const yaml_char_t* tag, const yaml_mark_t& mark) {
+  bool is_text(const yaml_char_t* tag, const yaml_mark_t& location) {
     if (tag == nullptr) return false;
     const std::string_view name = text_of(tag);
     if (name == "!" || name == YAML_STR_TAG) return true;
-    throw ConfigError(places_.at(mark), fmt::format("the tag '{}' is not supported", name));
+    throw ConfigError(locations_.at(location), fmt::format("the tag '{}' is not supported", name));
   }
 
-  void put(std::string_view text, bool quoted, Mark mark) {
+  void put(std::string_view text, bool quoted, SourceLocation location) {
     const bool null = !quoted && (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL");
     if (awaits_key()) {
-      if (null) throw ConfigError(mark, "a key is missing, or is null");
-      return begin_entry(text, quoted, std::move(mark));
+      if (null) throw ConfigError(location, "a key is missing, or is null");
+      return begin_entry(text, quoted, std::move(location));
     }
-    auto node = make_node(null ? ConfigNode::Kind::kNull : ConfigNode::Kind::kScalar, std::move(mark));
+    auto node = make_node(null ? ConfigNode::Kind::kNull : ConfigNode::Kind::kScalar, std::move(location));
     if (!null) node->scalar = text;
     node->quoted = quoted;
     add(std::move(node));
   }
 
-  void open(ConfigNode::Kind kind, const yaml_char_t* tag, bool bracket, const yaml_mark_t& mark) {
-    if (!awaits_key()) is_text(tag, mark);
-    begin(kind, bracket, places_.at(mark));
+  void open(ConfigNode::Kind kind, const yaml_char_t* tag, bool bracket, const yaml_mark_t& location) {
+    if (!awaits_key()) is_text(tag, location);
+    begin(kind, bracket, locations_.at(location));
   }
-  void begin(ConfigNode::Kind kind, bool bracket, Mark mark) {
-    if (awaits_key()) throw ConfigError(mark, bracket ? kBracket : "a key must be text, not a list or a map");
-    if (open_.size() >= kLimitDepth) throw ConfigError(mark, fmt::format("nested deeper than {} levels", kLimitDepth));
+  void begin(ConfigNode::Kind kind, bool bracket, SourceLocation location) {
+    if (awaits_key()) throw ConfigError(location, bracket ? kBracket : "a key must be text, not a list or a map");
+    if (open_.size() >= kLimitDepth)
+      throw ConfigError(location, fmt::format("nested deeper than {} levels", kLimitDepth));
     Frame& frame = open_.emplace_back();
-    frame.node = make_node(kind, std::move(mark));
+    frame.node = make_node(kind, std::move(location));
     frame.bracket = bracket;
   }
 
-  void begin_entry(std::string_view text, bool quoted, Mark here) {
+  void begin_entry(std::string_view text, bool quoted, SourceLocation here) {
     Frame& map = open_.back();
     if (text == "<<" && !quoted) throw ConfigError(here, "merge keys (<<) are not supported: write the keys out");
     std::string key(text);
-    if (const Mark* first = earlier(map, key)) {
+    if (const SourceLocation* first = earlier(map, key)) {
       const std::string where = first->line > 0 ? fmt::format(", first on line {}", first->line) : "";
       throw ConfigError(here, fmt::format("duplicate key '{}'{}", key, where));
     }
     map.has_key = true;
     map.key = std::move(key);
-    map.key_mark = std::move(here);
+    map.key_location = std::move(here);
   }
 
   /// The location of an earlier key of the same name. Small maps are searched; large ones keep a set.
-  static const Mark* earlier(Frame& map, const std::string& key) {
+  static const SourceLocation* earlier(Frame& map, const std::string& key) {
     constexpr std::size_t kSearched = 32;
     const auto& entries = map.node->entries;
     if (entries.size() >= kSearched) {
@@ -238,7 +243,7 @@ class TreeBuilder final : public PlainYamlHandler {
     }
     const auto same = [&](const ConfigNode::Entry& entry) { return entry.key == key; };
     const auto found = std::find_if(entries.begin(), entries.end(), same);
-    return found == entries.end() ? nullptr : &found->key_mark;
+    return found == entries.end() ? nullptr : &found->key_location;
   }
 
   void add(ConfigTree value) {
@@ -247,46 +252,46 @@ class TreeBuilder final : public PlainYamlHandler {
     } else if (Frame& parent = open_.back(); parent.node->kind == ConfigNode::Kind::kList) {
       parent.node->items.push_back(std::move(value));
     } else {
-      parent.node->entries.push_back({std::move(parent.key), std::move(parent.key_mark), std::move(value)});
+      parent.node->entries.push_back({std::move(parent.key), std::move(parent.key_location), std::move(value)});
       parent.has_key = false;
     }
   }
 
-  Places& places_;
+  Locations& locations_;
   std::size_t nodes_ = 0;
   std::vector<Frame> open_;
   ConfigTree root_;
 };
 
 /// The error for text that the scanner could not read.
-ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, Places& places) {
+ConfigError malformed(const yaml_parser_t& parser, const TreeBuilder& builder, Locations& locations) {
   if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-  const auto says = [&](const Mark& mark, std::string_view what) {
-    return ConfigError(mark,
-                       fmt::format("malformed {}: {}", mark.path.str().ends_with(".json") ? "JSON" : "YAML", what));
+  const auto error_at = [&](const SourceLocation& location, std::string_view what) {
+    return ConfigError(location,
+                       fmt::format("malformed {}: {}", location.path.str().ends_with(".json") ? "JSON" : "YAML", what));
   };
   const std::string_view problem = parser.problem;
-  if (parser.error == YAML_READER_ERROR) return says(places.at_byte(parser.problem_offset), problem);
-  const Mark mark = places.at(parser.problem_mark);
-  const std::string_view rest = places.text_from(parser.problem_mark);
+  if (parser.error == YAML_READER_ERROR) return error_at(locations.at_byte(parser.problem_offset), problem);
+  const SourceLocation location = locations.at(parser.problem_mark);
+  const std::string_view rest = locations.text_from(parser.problem_mark);
   if (problem == "could not find expected ':'")  // reported after the key, which may end on an earlier line
-    return says(places.at(parser.context_mark), "this key has no ':'");
-  if (problem == "did not find expected <document start>") return {mark, kSecondDocument};
+    return error_at(locations.at(parser.context_mark), "this key has no ':'");
+  if (problem == "did not find expected <document start>") return {location, kSecondDocument};
   if (problem == "found character that cannot start any token" && rest.starts_with('\t'))
-    return says(mark, "a tab cannot indent; use spaces");
+    return error_at(location, "a tab cannot indent; use spaces");
   if (problem == "found unknown escape character") {
-    if (rest.size() < 2) return says(places.at_byte(std::string_view::npos), kOpenQuote);
-    return says(mark, fmt::format("unknown escape character: {}", rest.substr(1, character_length(rest, 1))));
+    if (rest.size() < 2) return error_at(locations.at_byte(std::string_view::npos), kOpenQuote);
+    return error_at(location, fmt::format("unknown escape character: {}", rest.substr(1, character_length(rest, 1))));
   }
-  if (problem == "found unexpected end of stream") return says(mark, kOpenQuote);
+  if (problem == "found unexpected end of stream") return error_at(location, kOpenQuote);
   if (rest.empty() && builder.open_bracket()) return {*builder.open_bracket(), kBracket};
-  return says(mark, problem);
+  return error_at(location, problem);
 }
 
-/// Null where the text is not plain, or has a fault, which the whole scanner says.
+/// Null if the text is not plain, or has an error. libyaml then reads it again and finds the error.
 ConfigTree parse_plain(std::string_view text, const std::string& path, bool has_lines) {
-  Places places(text, path, has_lines);
-  TreeBuilder builder(places);
+  Locations locations(text, path, has_lines);
+  TreeBuilder builder(locations);
   try {
     return read_plain_yaml(text, builder) ? builder.root() : nullptr;
   } catch (const ConfigError&) {
@@ -295,25 +300,25 @@ ConfigTree parse_plain(std::string_view text, const std::string& path, bool has_
 }
 
 ConfigTree parse_by_libyaml(std::string_view text, const std::string& path, bool has_lines) {
-  Places places(text, path, has_lines);
-  TreeBuilder builder(places);
+  Locations locations(text, path, has_lines);
+  TreeBuilder builder(locations);
   Parser parser(text);
   for (bool ended = false; !ended;) {
     Event event;
-    if (yaml_parser_parse(&parser, &event) == 0) throw malformed(parser, builder, places);
+    if (yaml_parser_parse(&parser, &event) == 0) throw malformed(parser, builder, locations);
     builder.take(event);
     ended = event.type == YAML_STREAM_END_EVENT;
   }
-  if (!builder.root()) throw ConfigError(Mark{path}, "is empty");
+  if (!builder.root()) throw ConfigError(SourceLocation{path}, "is empty");
   return builder.root();
 }
 
 ConfigTree parse(std::string_view text, const std::string& path, bool has_lines) {
   if (text.size() > kLimitBytes) {
-    throw ConfigError(Mark{path}, fmt::format("is larger than {} MB", kLimitBytes / 1000000));
+    throw ConfigError(SourceLocation{path}, fmt::format("is larger than {} MB", kLimitBytes / 1000000));
   }
   if (const auto fault = find_text_fault(text)) {
-    throw ConfigError(has_lines ? mark_at(text, fault->offset, path) : Mark{path}, fault->what);
+    throw ConfigError(has_lines ? location_at(text, fault->offset, path) : SourceLocation{path}, fault->what);
   }
   const std::string read = path.ends_with(".json") ? join_surrogates(text) : std::string(text);
   if (ConfigTree plain = parse_plain(read, path, has_lines)) return plain;

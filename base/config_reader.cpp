@@ -34,13 +34,13 @@ std::string shown(const ConfigNode& node) {
 }
 
 [[noreturn]] void fail_value(const ConfigNode& node, std::string_view key, std::string_view expected) {
-  throw ConfigError(node.mark, fmt::format("'{}' must be {}, got {}", key, expected, shown(node)));
+  throw ConfigError(node.location, fmt::format("'{}' must be {}, got {}", key, expected, shown(node)));
 }
 
 void check_fault(NumberFault fault, const ConfigNode& node, std::string_view key, std::string_view expected) {
   if (fault == NumberFault::kNone) return;
   if (fault == NumberFault::kOutOfRange) {
-    throw ConfigError(node.mark, fmt::format("'{}' is out of range: {}", key, shown(node)));
+    throw ConfigError(node.location, fmt::format("'{}' is out of range: {}", key, shown(node)));
   }
   fail_value(node, key, expected);
 }
@@ -89,11 +89,11 @@ constexpr double kMostWithUnit = 1e30;  ///< in base units; products of a few su
 double value_with_unit(const ConfigNode& node, std::string_view key, UnitKind kind) {
   double value = 0.0;
   check_fault(parse_with_unit(node.scalar, kind, value), node, key, expected_of(kind));
-  if (value < 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be negative, got {}", key, shown(node)));
+  if (value < 0.0) throw ConfigError(node.location, fmt::format("'{}' must not be negative, got {}", key, shown(node)));
   const bool divides = kind == UnitKind::kBandwidth || kind == UnitKind::kFlopRate;  // these are divided by
-  if (divides && value == 0.0) throw ConfigError(node.mark, fmt::format("'{}' must not be zero", key));
+  if (divides && value == 0.0) throw ConfigError(node.location, fmt::format("'{}' must not be zero", key));
   if (value > kMostWithUnit || (divides && value < 1.0))
-    throw ConfigError(node.mark, fmt::format("'{}' is out of range: {}", key, shown(node)));
+    throw ConfigError(node.location, fmt::format("'{}' is out of range: {}", key, shown(node)));
   return value;
 }
 
@@ -111,9 +111,9 @@ void note(std::vector<std::string>& keys, std::string_view key) {
 
 ConfigReader::ConfigReader(ConfigTree map, std::string what) : map_(std::move(map)), what_(std::move(what)) {
   if (!map_) map_ = make_map();
-  if (map_->kind == Kind::kNull) map_ = make_map({}, map_->mark);
+  if (map_->kind == Kind::kNull) map_ = make_map({}, map_->location);
   if (map_->kind == Kind::kMap) return;
-  throw ConfigError(map_->mark,
+  throw ConfigError(map_->location,
                     fmt::format("{} must be a map of keys, got {}", what_.empty() ? "this" : what_, shown(*map_)));
 }
 
@@ -157,9 +157,9 @@ void ConfigReader::fail_missing(std::string_view key, const char* expected) cons
   const std::string message = fmt::format("missing key '{}'{}", key, what_.empty() ? "" : " of " + what_);
   for (const ConfigNode::Entry& entry : map_->entries) {
     if (!near.empty() && entry.key == near)
-      throw ConfigError(entry.key_mark, fmt::format("{}; did you mean '{}'?", message, near));
+      throw ConfigError(entry.key_location, fmt::format("{}; did you mean '{}'?", message, near));
   }
-  throw ConfigError(map_->mark, message);
+  throw ConfigError(map_->location, message);
 }
 
 double ConfigReader::with_unit(std::string_view key, UnitKind kind) {
@@ -207,13 +207,13 @@ double ConfigReader::number(std::string_view key, double default_value, Range ra
 
 std::size_t ConfigReader::choice(std::string_view key, std::span<const std::string_view> names) {
   const ConfigNode& node = required(key, "a name");
-  return choice_of(key, node.scalar, names, node.mark);
+  return choice_of(key, node.scalar, names, node.location);
 }
 
 std::size_t ConfigReader::choice(std::string_view key, std::span<const std::string_view> names,
                                  std::size_t default_value) {
   const ConfigNode* node = scalar(key, "a name");
-  return node != nullptr ? choice_of(key, node->scalar, names, node->mark) : default_value;
+  return node != nullptr ? choice_of(key, node->scalar, names, node->location) : default_value;
 }
 
 // --- values with units --------------------------------------------------------------------------
@@ -324,34 +324,34 @@ void ConfigReader::finish() {
     known.insert(asked_.begin(), asked_.end());
     known.erase(entry.key);  // has() was called for it, but it has no effect beside the other keys
     const std::vector<std::string> valid(known.begin(), known.end());
-    throw ConfigError(entry.key_mark,
+    throw ConfigError(entry.key_location,
                       fmt::format("unknown key '{}'{}{}", entry.key, what_.empty() ? "" : " of " + what_,
                                   nearest_and_valid(entry.key, valid)));
   }
 }
 
-Mark ConfigReader::mark_of(std::string_view key) const {
+SourceLocation ConfigReader::location_of(std::string_view key) const {
   const ConfigTree* found = map_->find(key);
-  return found != nullptr && *found ? (*found)->mark : map_->mark;
+  return found != nullptr && *found ? (*found)->location : map_->location;
 }
 
 void ConfigReader::fail(std::string_view key, const std::string& message) const {
   const std::string name = fmt::format("'{}'", key);
   const bool named = key.empty() || message.find(name) != std::string::npos;
-  throw ConfigError(mark_of(key), named ? message : name + ": " + message);
+  throw ConfigError(location_of(key), named ? message : name + ": " + message);
 }
 
 Seconds parse_time(std::string_view text, const std::string& origin) {
   ConfigNode node;
   node.kind = Kind::kScalar;
-  node.mark = Mark{origin};
+  node.location = SourceLocation{origin};
   node.scalar = text;
   double value = 0.0;
   const NumberFault fault = parse_with_unit(text, UnitKind::kTime, value);
   if (fault != NumberFault::kNone) {
-    throw ConfigError(node.mark, fmt::format("must be {}, got {}", expected_of(UnitKind::kTime), shown(node)));
+    throw ConfigError(node.location, fmt::format("must be {}, got {}", expected_of(UnitKind::kTime), shown(node)));
   }
-  if (value < 0.0) throw ConfigError(node.mark, fmt::format("must not be negative, got {}", shown(node)));
+  if (value < 0.0) throw ConfigError(node.location, fmt::format("must not be negative, got {}", shown(node)));
   return Seconds(value);
 }
 

@@ -78,8 +78,8 @@ class ConfigReader {
   void ignore_rest() { all_read_ = true; }  ///< for documents with keys that are not ours (config.json)
   void finish();                            ///< throws at the first unread key, with the nearest valid name
 
-  Mark mark() const { return map_->mark; }
-  Mark mark_of(std::string_view key) const;  ///< of the value, or of the map if the key is absent
+  SourceLocation location() const { return map_->location; }
+  SourceLocation location_of(std::string_view key) const;  ///< of the value, or of the map if the key is absent
   /// Throws at the key's value. The message is prefixed by the key unless it begins with it.
   [[noreturn]] void fail(std::string_view key, const std::string& message) const;
 

@@ -24,7 +24,7 @@ std::vector<Change> changes_of(const ConfigTree& document) {
   std::vector<Change> changes;
   const ConfigTree* list = document->find("changes");
   if (list == nullptr || !*list) return changes;
-  if ((*list)->kind != ConfigNode::Kind::kList) throw ConfigError((*list)->mark, "'changes' must be a list");
+  if ((*list)->kind != ConfigNode::Kind::kList) throw ConfigError((*list)->location, "'changes' must be a list");
   for (const ConfigTree& item : (*list)->items) {
     ConfigReader in(item, "a change");
     for (const char* bound : {"since", "until"}) {
@@ -37,7 +37,7 @@ std::vector<Change> changes_of(const ConfigTree& document) {
                   .set = in.tree("set")};
     in.finish();
     if (!change.set || change.set->kind != ConfigNode::Kind::kMap)
-      throw ConfigError(item->mark, "a change needs 'set', a map of settings");
+      throw ConfigError(item->location, "a change needs 'set', a map of settings");
     changes.push_back(std::move(change));
   }
   return changes;
@@ -64,15 +64,15 @@ std::vector<Release> releases_of(const ConfigTree& document) {
     Release release{.version = in.text("version"), .date = in.text("date", "")};
     in.finish();
     if (version_numbers(release.version).empty())
-      throw ConfigError(item->mark, fmt::format("'{}' is not a version", release.version));
+      throw ConfigError(item->location, fmt::format("'{}' is not a version", release.version));
     if (!release.date.empty() && !is_date(release.date))
-      throw ConfigError(item->mark, fmt::format("'{}' is not a day such as 2025-12-31", release.date));
+      throw ConfigError(item->location, fmt::format("'{}' is not a day such as 2025-12-31", release.date));
     if (!releases.empty() && compare_versions(releases.back().version, release.version) >= 0)
-      throw ConfigError(item->mark,
+      throw ConfigError(item->location,
                         fmt::format("release {} must come after {}", release.version, releases.back().version));
     releases.push_back(std::move(release));
   }
-  if (releases.empty()) throw ConfigError(document->mark, "'releases' must list at least one release");
+  if (releases.empty()) throw ConfigError(document->location, "'releases' must list at least one release");
   return releases;
 }
 
@@ -82,7 +82,7 @@ std::string name_of_document(const ConfigTree& document) {
 }
 
 [[noreturn]] void fail_unknown(const ConfigTree& document, const std::vector<Release>& releases,
-                               std::string_view version, const Mark& origin) {
+                               std::string_view version, const SourceLocation& origin) {
   std::vector<std::string> versions;
   for (const Release& release : releases) versions.push_back(release.version);
   // The nearest by value. By spelling, 0.2 and 0.20 would be alike.
@@ -97,7 +97,7 @@ std::string name_of_document(const ConfigTree& document) {
 }
 
 Release at_date(const ConfigTree& document, const std::vector<Release>& releases, std::string_view day,
-                const Mark& origin) {
+                const SourceLocation& origin) {
   const Release* found = nullptr;
   for (const Release& release : releases) {
     if (!release.date.empty() && release.date <= day) found = &release;
@@ -245,7 +245,7 @@ bool is_far(const std::vector<int>& asked, const std::vector<int>& last) {
 
 }  // namespace
 
-Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin) {
+Release find_release(const ConfigTree& document, std::string_view version, const SourceLocation& origin) {
   const std::vector<Release> releases = releases_of(document);
   if (version.empty()) {
     Release newest = releases.back();
@@ -284,14 +284,14 @@ Release find_release(const ConfigTree& document, std::string_view version, const
 ConfigTree settings_at(const ConfigTree& document, const Release& release) {
   std::vector<ConfigNode::Entry> entries;
   for (const char* key : {"name", "help"}) {
-    if (const ConfigTree* value = document->find(key)) entries.push_back({key, (*value)->mark, *value});
+    if (const ConfigTree* value = document->find(key)) entries.push_back({key, (*value)->location, *value});
   }
-  const Mark mark = document->mark;
-  entries.push_back({"version", mark, make_scalar(release.version, mark)});
-  if (!release.date.empty()) entries.push_back({"released", mark, make_scalar(release.date, mark)});
-  if (release.beyond_known) entries.push_back({"beyond_known", mark, make_scalar("true", mark)});
-  if (release.assumed) entries.push_back({"version_assumed", mark, make_scalar("true", mark)});
-  ConfigTree tree = make_map(std::move(entries), mark);
+  const SourceLocation location = document->location;
+  entries.push_back({"version", location, make_scalar(release.version, location)});
+  if (!release.date.empty()) entries.push_back({"released", location, make_scalar(release.date, location)});
+  if (release.beyond_known) entries.push_back({"beyond_known", location, make_scalar("true", location)});
+  if (release.assumed) entries.push_back({"version_assumed", location, make_scalar("true", location)});
+  ConfigTree tree = make_map(std::move(entries), location);
   if (const ConfigTree* settings = document->find("settings"); settings != nullptr && *settings)
     tree = overlay(tree, *settings);
   for (const Change& change : changes_of(document)) {

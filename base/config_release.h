@@ -43,7 +43,7 @@ bool has_releases(const ConfigTree& document);
 /// The release that `version` names. "0.12" is the newest 0.12.x; an unlisted patch is the newest listed patch before
 /// it; a day is the newest release by that day; empty is the newest. Throws ConfigError at `origin`, with the nearest
 /// version, if there is none.
-Release find_release(const ConfigTree& document, std::string_view version, const Mark& origin);
+Release find_release(const ConfigTree& document, std::string_view version, const SourceLocation& origin);
 
 /// The document's settings at a release as one map, with `name`, `version`, `released` and `help`. Adds `beyond_known:
 /// true` if a newer release than the newest known one was requested, and `version_assumed: true` if none was.

@@ -69,11 +69,11 @@ std::optional<TextFault> find_text_fault(std::string_view text) {
   return std::nullopt;
 }
 
-Mark mark_at(std::string_view text, std::size_t offset, const std::string& path) {
+SourceLocation location_at(std::string_view text, std::size_t offset, const std::string& path) {
   const std::string_view before = text.substr(0, offset);
   const auto lines = std::count(before.begin(), before.end(), '\n');
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  return Mark{path, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_start) + 1};
+  return SourceLocation{path, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_start) + 1};
 }
 
 std::string join_surrogates(std::string_view text) {

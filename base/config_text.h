@@ -19,7 +19,7 @@ struct TextFault {
 /// file).
 std::optional<TextFault> find_text_fault(std::string_view text);
 
-Mark mark_at(std::string_view text, std::size_t offset, const std::string& path);
+SourceLocation location_at(std::string_view text, std::size_t offset, const std::string& path);
 
 /// JSON writes characters beyond U+FFFF as two escapes, \uD83D\uDE00, which YAML does not support. Each pair becomes
 /// one \U0001F600; later columns of that line move by two.

@@ -5,10 +5,10 @@
 
 namespace roofcast {
 
-/// The bytes of a character at the beginning that a terminal acts on instead of showing it: a control other than line
-/// end and tab, or one that reverses text; 0: there is none.
+/// Length of the first character if a terminal obeys it instead of showing it: a control character other than line end
+/// and tab, or one that reverses text. Else 0.
 std::size_t control_length(std::string_view text);
-/// The text with each byte of these as \x1b.
+/// The text with these characters escaped byte by byte, as in \x1b.
 std::string without_controls(std::string_view text);
 
 }  // namespace roofcast

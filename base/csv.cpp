@@ -55,7 +55,7 @@ class Scanner {
     char* const first = ++at_;
     char* to = first;
     while (true) {
-      if (done()) throw ConfigError(Mark{path_, opened}, "this quoted field is not closed");
+      if (done()) throw ConfigError(SourceLocation{path_, opened}, "this quoted field is not closed");
       const char c = *at_++;
       if (c == '\n') ++line_;
       if (c == '"') {
@@ -66,7 +66,7 @@ class Scanner {
     }
     if (!done() && *at_ == '\r') ++at_;
     if (!done() && *at_ != ',' && *at_ != '\n') {
-      throw ConfigError(Mark{path_, line_}, "text follows the closing quote of a field");
+      throw ConfigError(SourceLocation{path_, line_}, "text follows the closing quote of a field");
     }
     return {first, static_cast<std::size_t>(to - first)};
   }
@@ -94,7 +94,7 @@ CsvTable CsvTable::parse(std::string text, const std::string& path) {
   Scanner in(*table.text_, path);
   while (!in.done() && in.skip_blank_line()) {
   }
-  if (in.done()) throw ConfigError(Mark{path}, "is empty: a header line was expected");
+  if (in.done()) throw ConfigError(SourceLocation{path}, "is empty: a header line was expected");
   table.read_header(in.line(), [&](bool& last) { return in.field(last); });
   const std::size_t width = table.columns_.size();
   while (!in.done()) {
@@ -106,9 +106,9 @@ CsvTable CsvTable::parse(std::string text, const std::string& path) {
       if (got < width) table.fields_.push_back(field);
     }
     if (table.fields_.size() > kLimitFields)
-      throw ConfigError(Mark{path, line}, fmt::format("more than {} fields in one table", kLimitFields));
+      throw ConfigError(SourceLocation{path, line}, fmt::format("more than {} fields in one table", kLimitFields));
     if (got != width) {
-      throw ConfigError(Mark{path, line},
+      throw ConfigError(SourceLocation{path, line},
                         fmt::format("the row has {} field{}, the header {}", got, got == 1 ? "" : "s", width));
     }
     table.lines_.push_back(line);
@@ -145,12 +145,12 @@ void CsvTable::read_header(int line, NextField next) {
   for (bool last = false; !last;) {
     std::string name(trim(next(last)));
     if (find(name)) {
-      throw ConfigError(Mark{path_, line, static_cast<int>(columns_.size()) + 1},
+      throw ConfigError(SourceLocation{path_, line, static_cast<int>(columns_.size()) + 1},
                         fmt::format("duplicate column '{}'", name));
     }
     columns_.push_back(std::move(name));
     if (columns_.size() > kLimitColumns)
-      throw ConfigError(Mark{path_, line}, fmt::format("more than {} columns", kLimitColumns));
+      throw ConfigError(SourceLocation{path_, line}, fmt::format("more than {} columns", kLimitColumns));
   }
 }
 
@@ -179,11 +179,12 @@ std::optional<std::size_t> CsvTable::find(std::string_view column) const {
 
 std::size_t CsvTable::column(std::string_view name) const {
   if (const auto found = find(name)) return *found;
-  throw ConfigError(Mark{path_, 1}, fmt::format("missing column '{}'{}", name, nearest_and_valid(name, columns_)));
+  throw ConfigError(SourceLocation{path_, 1},
+                    fmt::format("missing column '{}'{}", name, nearest_and_valid(name, columns_)));
 }
 
-Mark CsvTable::mark(std::size_t row, std::size_t column) const {
-  return Mark{path_, lines_[row], other_format_ ? 0 : static_cast<int>(column) + 1};
+SourceLocation CsvTable::location(std::size_t row, std::size_t column) const {
+  return SourceLocation{path_, lines_[row], other_format_ ? 0 : static_cast<int>(column) + 1};
 }
 
 double CsvTable::number(std::size_t row, std::size_t column) const {
@@ -192,7 +193,7 @@ double CsvTable::number(std::size_t row, std::size_t column) const {
   double value = 0.0;
   const auto [end, error] = from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    throw ConfigError(mark(row, column),
+    throw ConfigError(location(row, column),
                       fmt::format("'{}' must be a finite number, got '{}'", columns_[column], at(row, column)));
   }
   return value;

@@ -31,8 +31,9 @@ class CsvTable {
   std::optional<std::size_t> find(std::string_view column) const;
   std::size_t column(std::string_view name) const;  ///< throws ConfigError with the missing name
   std::string_view at(std::size_t row, std::size_t column) const { return fields_[row * columns_.size() + column]; }
-  Mark mark(std::size_t row,
-            std::size_t column) const;  ///< line in the file; column = field number, 0 in tables from other formats
+  SourceLocation location(
+      std::size_t row,
+      std::size_t column) const;  ///< line in the file; column = field number, 0 in tables from other formats
 
   /// A finite number, else ConfigError at its location. Returns `blank` for an empty field.
   double number(std::size_t row, std::size_t column) const;

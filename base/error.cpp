@@ -23,19 +23,19 @@ std::string one_line(std::string_view text) {
 }
 
 /// "path:line:column: ", as far as these are known.
-std::string place_of(const Mark& mark) {
-  std::string out = mark.path.str();
-  if (mark.line > 0) out += fmt::format("{}{}", out.empty() ? "" : ":", mark.line);
-  if (mark.line > 0 && mark.column > 0) out += fmt::format(":{}", mark.column);
+std::string place_of(const SourceLocation& location) {
+  std::string out = location.path.str();
+  if (location.line > 0) out += fmt::format("{}{}", out.empty() ? "" : ":", location.line);
+  if (location.line > 0 && location.column > 0) out += fmt::format(":{}", location.column);
   return out.empty() ? out : one_line(out) + ": ";
 }
 
 }  // namespace
 
-ConfigError::ConfigError(const Mark& mark, std::string_view message)
-    : std::runtime_error(place_of(mark) + one_line(message)),
-      mark_(std::make_shared<const Mark>(mark)),
-      message_at_(place_of(mark).size()) {}
+ConfigError::ConfigError(const SourceLocation& location, std::string_view message)
+    : std::runtime_error(place_of(location) + one_line(message)),
+      location_(std::make_shared<const SourceLocation>(location)),
+      message_at_(place_of(location).size()) {}
 
 void fail_check(const char* condition, const char* file, int line, std::string_view message) {
   std::string_view name(file);

@@ -29,7 +29,7 @@ class SharedText {
 };
 
 /// A source location. Lines and columns count from 1; 0 means unknown.
-struct Mark {
+struct SourceLocation {
   SharedText path;
   int line = 0;
   int column = 0;
@@ -39,16 +39,16 @@ struct Mark {
 /// exits with status 2.
 class ConfigError : public std::runtime_error {
  public:
-  ConfigError(const Mark& mark, std::string_view message);
+  ConfigError(const SourceLocation& location, std::string_view message);
   explicit ConfigError(const std::string& message)
-      : std::runtime_error(message), mark_(std::make_shared<const Mark>()) {}
+      : std::runtime_error(message), location_(std::make_shared<const SourceLocation>()) {}
 
   /// The location, as far as it is known, and the message without it.
-  const Mark& mark() const { return *mark_; }
+  const SourceLocation& location() const { return *location_; }
   std::string message() const { return what() + message_at_; }
 
  private:
-  std::shared_ptr<const Mark> mark_;  // shared, because copying an exception must not throw
+  std::shared_ptr<const SourceLocation> location_;  // shared, because copying an exception must not throw
   std::size_t message_at_ = 0;
 };
 

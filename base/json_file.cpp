@@ -18,7 +18,7 @@ constexpr std::size_t kContainer = 4;    // numbers that take as much memory as 
 constexpr std::size_t kMostKeys = 2000;  // per object, because each new key is compared with all earlier ones
 constexpr std::size_t kMostDepth = 200;  // because documents are walked by recursion
 
-Mark mark_at(const std::string& path, const std::string& text, std::size_t byte) {
+SourceLocation location_at(const std::string& path, const std::string& text, std::size_t byte) {
   const std::string_view before = std::string_view(text).substr(0, std::min(byte, text.size()));
   const auto line = std::count(before.begin(), before.end(), '\n');
   const std::size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
@@ -50,14 +50,15 @@ std::size_t check_json_size(const std::string& path, std::string_view text) {
     if (c == ',') ++values;
     if (c == '[' || c == '{' || quoted) values += kContainer;
     if (c == '[' || c == '{') {
-      if (++depth > kMostDepth) throw ConfigError(Mark{path}, fmt::format("nested deeper than {} levels", kMostDepth));
+      if (++depth > kMostDepth)
+        throw ConfigError(SourceLocation{path}, fmt::format("nested deeper than {} levels", kMostDepth));
       keys[depth] = 0;
     }
     if ((c == ']' || c == '}') && depth > 0) --depth;
     if (c == ':' && ++keys[depth] > kMostKeys && depth > 1)
-      throw ConfigError(Mark{path}, fmt::format("more than {} keys in one object", kMostKeys));
+      throw ConfigError(SourceLocation{path}, fmt::format("more than {} keys in one object", kMostKeys));
     if (values > kMostValues)
-      throw ConfigError(Mark{path}, fmt::format("more than {} values in one document", kMostValues));
+      throw ConfigError(SourceLocation{path}, fmt::format("more than {} values in one document", kMostValues));
   }
   return keys[1];
 }
@@ -65,24 +66,25 @@ std::size_t check_json_size(const std::string& path, std::string_view text) {
 nlohmann::ordered_json parse_json(const std::string& path, const std::string& text, const std::string& expected) {
   try {
     if (check_json_size(path, text) > kMostKeys)
-      throw ConfigError(Mark{path}, fmt::format("more than {} keys in one object", kMostKeys));
+      throw ConfigError(SourceLocation{path}, fmt::format("more than {} keys in one object", kMostKeys));
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
-    const Mark mark = mark_at(path, text, e.byte);
-    if (e.byte >= text.size()) throw ConfigError(mark, "the JSON ends too early; was the result written completely?");
-    if (python_number(text, e.byte)) throw ConfigError(mark, "JSON has no NaN and no Infinity");
-    if (mark.line > 1 && mark.column == 1 && nlohmann::json::accept(text.substr(0, e.byte - 1)))
-      throw ConfigError(mark, fmt::format("a second document begins here; expected {}, one per file", expected));
-    throw ConfigError(mark, fmt::format("not valid JSON here; expected {}", expected));
+    const SourceLocation location = location_at(path, text, e.byte);
+    if (e.byte >= text.size())
+      throw ConfigError(location, "the JSON ends too early; was the result written completely?");
+    if (python_number(text, e.byte)) throw ConfigError(location, "JSON has no NaN and no Infinity");
+    if (location.line > 1 && location.column == 1 && nlohmann::json::accept(text.substr(0, e.byte - 1)))
+      throw ConfigError(location, fmt::format("a second document begins here; expected {}, one per file", expected));
+    throw ConfigError(location, fmt::format("not valid JSON here; expected {}", expected));
   } catch (const nlohmann::json::exception&) {
-    throw ConfigError(Mark{path, 0, 0}, "not valid JSON: a number is out of range");
+    throw ConfigError(SourceLocation{path, 0, 0}, "not valid JSON: a number is out of range");
   }
 }
 
 nlohmann::ordered_json read_json(const std::string& path, const std::string& expected) {
   const std::string text = read_file(path, kFileLimit);
   if (text.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == std::string::npos)
-    throw ConfigError(Mark{path, 0, 0}, "the file is empty");
+    throw ConfigError(SourceLocation{path, 0, 0}, "the file is empty");
   return parse_json(path, text, expected);
 }
 

@@ -12,8 +12,8 @@ namespace roofcast {
 nlohmann::ordered_json read_json(const std::string& path, const std::string& expected);
 nlohmann::ordered_json parse_json(const std::string& path, const std::string& text, const std::string& expected);
 
-/// Refuses what would take too much memory, stack or time, before anything is built of it. Returns the keys of the
-/// outermost object. For texts that another parser than those above reads.
+/// Throws ConfigError if parsing the text would take too much memory, stack or time. Returns the number of keys of the
+/// outermost object. The functions above call it; other parsers need it, too.
 std::size_t check_json_size(const std::string& path, std::string_view text);
 
 }  // namespace roofcast

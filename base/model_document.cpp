@@ -50,7 +50,7 @@ ConfigTree parse_model_file(const std::string& path) {
   const bool readable = given == nullptr || !*given || (*given)->kind == ConfigNode::Kind::kScalar ||
                         (*given)->kind == ConfigNode::Kind::kNull;  // else parse_model() refuses it
   if (document->find("name") == nullptr && readable) {
-    auto name = std::make_shared<ConfigNode>(*make_scalar(name_of(*document, path), document->mark));
+    auto name = std::make_shared<ConfigNode>(*make_scalar(name_of(*document, path), document->location));
     name->quoted = true;
     out = with_value(out, "_name_or_path", name, path);
   }

@@ -43,7 +43,7 @@ class PlainYaml {
     return false;
   }
 
-  /// To the next token, over blanks, ends of lines and comments. False at the end of the text.
+  /// Skips blanks, line ends and comments. False at the end of the text.
   bool skip() {
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
@@ -60,7 +60,7 @@ class PlainYaml {
     return false;
   }
 
-  /// The scalar that begins here, if it is one that is read here.
+  /// Reads the scalar that begins here. False if it is not of one line, or not plain.
   bool scan(Scalar& out, bool in_bracket) {
     if (at_ >= text_.size()) return false;
     out = {.line = line_, .column = column()};
@@ -72,7 +72,7 @@ class PlainYaml {
         std::string_view("_./+()<=~$^;\\").find(first) == std::string_view::npos)
       return false;
     const std::size_t begin = at_;
-    std::size_t end = at_;  // behind the last character that is not blank
+    std::size_t end = at_;  // after the last character that is not blank
     for (; at_ < text_.size() && text_[at_] != '\n'; ++at_) {
       const char c = text_[at_];
       if (c == ' ') continue;
@@ -152,7 +152,7 @@ class PlainYaml {
   bool goes_on(int column) const { return !ended_ && this->column() == column; }
   bool deeper(int column) const { return !ended_ && this->column() > column; }
 
-  /// Behind the colon of a key in this column. A list may stand as far to the left as its key.
+  /// Reads the value of a key that begins in this column. A list may begin in the same column.
   bool value(int column) {
     const int line = line_;
     if (!skip()) return false;
@@ -162,7 +162,7 @@ class PlainYaml {
     return here > column && (at_bracket() ? in_line() : block(here));
   }
 
-  /// A scalar or a bracket, behind which nothing stands in its line.
+  /// Reads a scalar or a bracket that ends its line.
   bool in_line() {
     if (at_bracket()) {
       if (!bracket()) return false;

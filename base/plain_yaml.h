@@ -16,9 +16,9 @@ class PlainYamlHandler {
   virtual void close() = 0;
 };
 
-/// Reads maps and lists, indented or in brackets, with scalars of one line, in printable ASCII. Returns false for all
-/// else: missing values, texts of several lines, escapes, tags, tabs, errors. Then discard what `out` received, and
-/// read the text with libyaml.
+/// Reads maps and lists, indented or in brackets, with scalars of one line, in printable ASCII. Returns false for
+/// everything else: missing values, texts of several lines, escapes, tags, tabs, errors. Then discard what `out`
+/// received, and read the text with libyaml.
 bool read_plain_yaml(std::string_view text, PlainYamlHandler& out);
 
 }  // namespace roofcast

@@ -29,9 +29,9 @@ class FileDescriptor {
 };
 
 [[noreturn]] void fail_read(const std::string& path, int error_number) {
-  throw ConfigError(Mark{path}, error_number == ENOENT
-                                    ? std::string("no such file")
-                                    : "cannot read: " + std::generic_category().message(error_number));
+  throw ConfigError(SourceLocation{path}, error_number == ENOENT
+                                              ? std::string("no such file")
+                                              : "cannot read: " + std::generic_category().message(error_number));
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ std::string read_file(const std::string& path, std::size_t limit_bytes) {
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) fail_read(path, errno);
   const bool device = S_ISBLK(status.st_mode) || (S_ISCHR(status.st_mode) && ::isatty(file.number()) == 0);
-  if (device && path != "/dev/null") throw ConfigError(Mark{path}, "is a device, not a file");
-  if (S_ISDIR(status.st_mode)) throw ConfigError(Mark{path}, "is a directory, not a file");
+  if (device && path != "/dev/null") throw ConfigError(SourceLocation{path}, "is a device, not a file");
+  if (S_ISDIR(status.st_mode)) throw ConfigError(SourceLocation{path}, "is a directory, not a file");
 
   // The size is a hint only: pipes have none, and a file may grow while it is read.
   std::string text;
@@ -57,7 +57,7 @@ std::string read_file(const std::string& path, std::size_t limit_bytes) {
     if (got == 0) break;
     used += static_cast<std::size_t>(got);
     if (used > limit_bytes) {
-      throw ConfigError(Mark{path}, fmt::format("is larger than {} MB", limit_bytes / 1000000));
+      throw ConfigError(SourceLocation{path}, fmt::format("is larger than {} MB", limit_bytes / 1000000));
     }
     if (used == text.size()) text.resize(std::min(limit_bytes + 1, 2 * used));
   }

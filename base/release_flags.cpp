@@ -36,7 +36,7 @@ Flag flag_of(const ConfigTree& document, std::string_view setting) {
   }
   for (const std::string& version : {flag.since, flag.command, flag.until}) {
     if (!version.empty() && version_numbers(version).empty())
-      throw ConfigError((*entry)->mark, fmt::format("'{}' must be a version", version));
+      throw ConfigError((*entry)->location, fmt::format("'{}' must be a version", version));
   }
   return flag;
 }
@@ -70,7 +70,9 @@ bool is_off(const ConfigNode::Entry& entry) {
   return value == "false" || value == "0" || value == "none";
 }
 
-const Mark& mark_of(const ConfigNode::Entry& entry) { return entry.value ? entry.value->mark : entry.key_mark; }
+const SourceLocation& location_of(const ConfigNode::Entry& entry) {
+  return entry.value ? entry.value->location : entry.key_location;
+}
 
 std::string name_of(const ConfigTree& document) {
   const ConfigTree* name = document->find("name");
@@ -96,8 +98,8 @@ void check_introduced(const ConfigTree& document, const Release& release, const 
     const std::string since = flag_of(document, key).since;
     if (since.empty() || is_off(entry) || compare_versions(release.version, since) >= 0) return;
     if (has_value(plain, key, entry)) return;
-    throw ConfigError(mark_of(entry), fmt::format("{} {} has no '{}': it came with {}", name_of(document),
-                                                  release.version, key, since));
+    throw ConfigError(location_of(entry), fmt::format("{} {} has no '{}': it came with {}", name_of(document),
+                                                      release.version, key, since));
   });
 }
 
@@ -105,7 +107,7 @@ void check_own(std::string_view kind, const ConfigTree& document, const ConfigTr
   const std::vector<std::string> mine = own_settings(document);
   std::vector<std::pair<std::string, std::string>> foreign;  // setting, whose
   for (const std::string& name : names_of(kind)) {
-    const ConfigTree other = load_document(kind, name, Mark{std::string(kind), 0, 0});
+    const ConfigTree other = load_document(kind, name, SourceLocation{std::string(kind), 0, 0});
     for (const std::string& setting : own_settings(other)) {
       if (std::find(mine.begin(), mine.end(), setting) == mine.end()) foreign.emplace_back(setting, name);
     }
@@ -115,7 +117,7 @@ void check_own(std::string_view kind, const ConfigTree& document, const ConfigTr
     const std::string with_value = key + ": " + (entry.value ? entry.value->scalar : "");
     for (const auto& [setting, whose] : foreign) {
       if (setting == key || setting == with_value)
-        throw ConfigError(mark_of(entry),
+        throw ConfigError(location_of(entry),
                           fmt::format("{} has no '{}': it is a setting of {}", name_of(document), setting, whose));
     }
   });

@@ -14,7 +14,8 @@ BySet nothing_measured() {
 const Efficiency& BenchmarkedGpu::of(std::string_view kernels) const {
   const auto found = by_set.find(kernels);
   if (found == by_set.end())
-    throw ConfigError(Mark{"kernels", 0, 0}, unknown_name("set of kernels", std::string(kernels), kernel_sets()));
+    throw ConfigError(SourceLocation{"kernels", 0, 0},
+                      unknown_name("set of kernels", std::string(kernels), kernel_sets()));
   return found->second;
 }
 

@@ -22,7 +22,7 @@ struct Reading {
 
 std::optional<double> peak_of(const GpuSpec* gpu, const std::string& dtype) {
   if (!gpu || dtype == "int4_wo" || dtype.empty()) return std::nullopt;
-  const FlopsPerSecond peak = gpu->peak(parse_dtype(dtype, Mark{"dtype", 0, 0}));
+  const FlopsPerSecond peak = gpu->peak(parse_dtype(dtype, SourceLocation{"dtype", 0, 0}));
   return peak.base() > 0.0 ? std::optional(peak.base() / 1e12) : std::nullopt;
 }
 

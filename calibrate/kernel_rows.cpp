@@ -10,11 +10,11 @@
 namespace roofcast::calibrate {
 namespace {
 
-Timing parse_timing(std::string_view word, const Mark& mark) {
+Timing parse_timing(std::string_view word, const SourceLocation& location) {
   if (word.empty() || word == "benchmark") return Timing::kBenchmark;
   if (word == "served") return Timing::kServed;
   if (word == "cool") return Timing::kCool;
-  throw ConfigError(mark, fmt::format("'timing' must be benchmark, served or cool, got '{}'", word));
+  throw ConfigError(location, fmt::format("'timing' must be benchmark, served or cool, got '{}'", word));
 }
 
 /// Columns that together are the measured time; a table has all of them or none.
@@ -44,7 +44,7 @@ constexpr double kMostCount = 1e13;  ///< of elements, tokens or bytes: more tha
 
 }  // namespace
 
-Maker maker_of(std::string_view engine, const Mark& mark) {
+Maker maker_of(std::string_view engine, const SourceLocation& location) {
   const std::string_view word = first_word(engine);
   for (const auto& [known, maker] : kMakers) {
     if (word == known) return maker;
@@ -55,7 +55,7 @@ Maker maker_of(std::string_view engine, const Mark& mark) {
     if (kernels_of(maker).empty()) valid.emplace_back(known);
   }
   for (std::string& each : valid) each += "-...";
-  throw ConfigError(mark, fmt::format("unknown engine '{}' (valid: {})", engine, fmt::join(valid, ", ")));
+  throw ConfigError(location, fmt::format("unknown engine '{}' (valid: {})", engine, fmt::join(valid, ", ")));
 }
 
 std::string kernels_of(Maker maker) {
@@ -66,8 +66,8 @@ std::string kernels_of(Maker maker) {
   return "";
 }
 
-std::string kernels_of(std::string_view engine, const Mark& mark) {
-  const Maker maker = maker_of(engine, mark);
+std::string kernels_of(std::string_view engine, const SourceLocation& location) {
+  const Maker maker = maker_of(engine, location);
   return maker == Maker::kOther ? std::string(first_word(engine)) : kernels_of(maker);
 }
 
@@ -105,7 +105,7 @@ KernelTable::KernelTable(const CsvTable& table, std::span<const std::string_view
 std::size_t KernelTable::index(std::string_view column) const { return table_->column(column); }
 
 void KernelTable::fail(std::size_t row, std::string_view column, const std::string& message) const {
-  throw ConfigError(table_->mark(row, index(column)), message);
+  throw ConfigError(table_->location(row, index(column)), message);
 }
 
 double KernelTable::number(std::size_t row, std::string_view column, double low) const {
@@ -129,15 +129,15 @@ std::string_view KernelTable::text_if_any(std::size_t row, std::string_view colu
 }
 
 Dtype KernelTable::dtype(std::size_t row, std::string_view column) const {
-  return parse_dtype(text(row, column), table_->mark(row, index(column)));
+  return parse_dtype(text(row, column), table_->location(row, index(column)));
 }
 
 RowHeader KernelTable::header(std::size_t row) const {
   RowHeader out;
   out.row = row;
   out.engine = std::string(table_->at(row, engine_));
-  out.maker = maker_of(out.engine, table_->mark(row, engine_));
-  if (timing_) out.timing = parse_timing(table_->at(row, *timing_), table_->mark(row, *timing_));
+  out.maker = maker_of(out.engine, table_->location(row, engine_));
+  if (timing_) out.timing = parse_timing(table_->at(row, *timing_), table_->location(row, *timing_));
   if (kernel_) out.kernel = std::string(table_->at(row, *kernel_));
   if (!times_.empty() && !table_->at(row, times_.front()).empty()) {
     double sum = 0.0;

@@ -32,12 +32,12 @@ enum class Maker {
   kCublasLt,  ///< for the engines and formats whose GEMMs it runs
   kRoofcast,  ///< no engine runs it; it measures the machine
 };
-/// From the first word of `engine`. Throws ConfigError at `mark` if unknown.
-Maker maker_of(std::string_view engine, const Mark& mark);
+/// From the first word of `engine`. Throws ConfigError at `location` if unknown.
+Maker maker_of(std::string_view engine, const SourceLocation& location);
 /// The kernel set (configs/kernels) of an engine with a collector, else empty.
 std::string kernels_of(Maker maker);
 /// The kernel set named by the `engine` of a row; empty for libraries and our own kernels. Throws as maker_of().
-std::string kernels_of(std::string_view engine, const Mark& mark);
+std::string kernels_of(std::string_view engine, const SourceLocation& location);
 /// The engine whose collector times the kernels of a set: the set's own, else vLLM.
 Maker collector_of(const KernelRules& rules);
 

@@ -149,7 +149,7 @@ BenchmarkedGpu on_machine(const BenchmarkedGpu& gpu, const MachineShares& shares
 ConfigTree with_machine(ConfigTree gpu, const MachineShares& shares, const std::string& source) {
   const GpuSpec before = parse_gpu_spec(ConfigReader(gpu, "a GPU"));
   const bool shipped = shipped_name("hardware", before.name) == before.name &&
-                       gpu->mark.path == path_of_named("hardware", before.name, Mark{"--gpu", 0, 0});
+                       gpu->location.path == path_of_named("hardware", before.name, SourceLocation{"--gpu", 0, 0});
   std::vector<ConfigNode::Entry> entries;
   for (const Parameter<MachineShares>& share : MachineShares::fields()) {
     const double all = before.machine.*share.member * shares.*share.member;

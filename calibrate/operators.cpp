@@ -36,7 +36,7 @@ std::span<const KernelOperator> kernel_operators() {
   return table;
 }
 
-const KernelOperator& find_operator(std::string_view name, const Mark& origin) {
+const KernelOperator& find_operator(std::string_view name, const SourceLocation& origin) {
   std::vector<std::string> names;
   for (const KernelOperator& op : kernel_operators()) {
     if (op.name == name) return op;
@@ -55,7 +55,8 @@ const KernelOperator& operator_of(const CsvTable& table) {
   if (best) return *best;
   std::vector<std::string> names;
   for (const KernelOperator& op : kernel_operators()) names.emplace_back(op.name);
-  throw ConfigError(Mark{table.path(), 1, 1}, "the columns match no operator (operators: " + join(names, ", ") + ")");
+  throw ConfigError(SourceLocation{table.path(), 1, 1},
+                    "the columns match no operator (operators: " + join(names, ", ") + ")");
 }
 
 }  // namespace roofcast::calibrate

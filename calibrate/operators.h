@@ -63,7 +63,7 @@ struct KernelOperator {
 
 std::span<const KernelOperator> kernel_operators();
 /// Throws ConfigError `origin: unknown operator 'x'; nearest ...`.
-const KernelOperator& find_operator(std::string_view name, const Mark& origin);
+const KernelOperator& find_operator(std::string_view name, const SourceLocation& origin);
 /// The operator whose columns the table has; if several match, the one with the most columns. Throws ConfigError.
 const KernelOperator& operator_of(const CsvTable& table);
 

@@ -39,9 +39,9 @@ Json state_json(const DeviceState& s) {
 /// Checked access to one line of JSON.
 class Line {
  public:
-  Line(const Json& json, Mark mark) : json_(json), mark_(std::move(mark)) {}
+  Line(const Json& json, SourceLocation location) : json_(json), location_(std::move(location)) {}
 
-  [[noreturn]] void fail(const std::string& message) const { throw ConfigError(mark_, message); }
+  [[noreturn]] void fail(const std::string& message) const { throw ConfigError(location_, message); }
   const Json& at(const char* key) const {
     if (!json_.contains(key)) fail(fmt::format("missing '{}', which every measurement has", key));
     return json_[key];
@@ -59,14 +59,14 @@ class Line {
   }
   Line inside(const char* key) const {
     if (!at(key).is_object()) fail(fmt::format("'{}' must be an object", key));
-    return {json_[key], mark_};
+    return {json_[key], location_};
   }
   const Json& json() const { return json_; }
-  const Mark& mark() const { return mark_; }
+  const SourceLocation& location() const { return location_; }
 
  private:
   const Json& json_;
-  Mark mark_;
+  SourceLocation location_;
 };
 
 DeviceState read_state(const Line& line) {
@@ -117,7 +117,7 @@ Point read_point(const Line& line) {
   Point point;
   point.op = line.text("op");
   point.dtype = line.text("dtype");
-  if (!point.dtype.empty() && point.dtype != "int4_wo") (void)parse_dtype(point.dtype, line.mark());
+  if (!point.dtype.empty() && point.dtype != "int4_wo") (void)parse_dtype(point.dtype, line.location());
   const Line shape = line.inside("shape");
   for (const auto& [name, value] : shape.json().items()) {
     if (value.is_string()) {
@@ -180,13 +180,14 @@ Record read_record(const Line& line) {
   return record;
 }
 
-Json parse_line(std::string_view text, const Mark& mark) {
+Json parse_line(std::string_view text, const SourceLocation& location) {
   try {
     Json json = Json::parse(text);
     if (json.is_object()) return json;
   } catch (const Json::exception&) {  // not JSON, NaN, or a number out of range: reported below
   }
-  throw ConfigError(mark, "not a measurement: expected one JSON object per line, as written by `calibrate measure`");
+  throw ConfigError(location,
+                    "not a measurement: expected one JSON object per line, as written by `calibrate measure`");
 }
 
 }  // namespace
@@ -335,8 +336,8 @@ RecordFile parse_records(std::string_view text, const std::string& path) {
     const std::string_view line = trim(text.substr(at, end - at));
     at = file.whole_bytes = end + 1;
     if (line.empty()) continue;
-    const Mark mark{path, number, 0};
-    file.records.push_back(read_record(Line(parse_line(line, mark), mark)));
+    const SourceLocation location{path, number, 0};
+    file.records.push_back(read_record(Line(parse_line(line, location), location)));
     file.lines.push_back(number);
   }
   return file;

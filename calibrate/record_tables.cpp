@@ -58,12 +58,12 @@ constexpr std::array kConversions{
     Conversion{"copy", "elementwise", kCopy},
 };
 
-std::string field_of(const Record& record, const Column& column, const Mark& mark) {
+std::string field_of(const Record& record, const Column& column, const SourceLocation& location) {
   if (!column.word.empty()) return std::string(column.word);
   if (column.key == "dtype") return record.point.dtype;
   if (column.key == "bytes moved") return fmt::format("{:.0f}", record.bytes);
   const Point::Value* value = record.point.find(column.key);
-  if (!value) throw ConfigError(mark, fmt::format("a measured {} has 'shape.{}'", record.point.op, column.key));
+  if (!value) throw ConfigError(location, fmt::format("a measured {} has 'shape.{}'", record.point.op, column.key));
   if (std::holds_alternative<std::string>(*value)) return std::get<std::string>(*value);
   return std::to_string(std::get<std::int64_t>(*value));
 }
@@ -107,8 +107,8 @@ std::vector<MeasuredTable> tables_of(const RecordFile& file) {
       const double median = statistics_of(record.samples_us).median_us;
       std::vector<std::string> row{record.engine, record.kernel, fmt::format("{:.7g}", median),
                                    is_hot(record) ? "served" : "cool"};
-      const Mark mark{file.path, file.lines[i], 0};
-      for (const Column& column : conversion.columns) row.push_back(field_of(record, column, mark));
+      const SourceLocation location{file.path, file.lines[i], 0};
+      for (const Column& column : conversion.columns) row.push_back(field_of(record, column, location));
       found.back().rows.push_back(std::move(row));
       found.back().lines.push_back(file.lines[i]);
     }
@@ -122,12 +122,12 @@ std::vector<MeasuredTable> tables_of(const RecordFile& file) {
 }
 
 const Device& device_of(const RecordFile& file) {
-  if (file.records.empty()) throw ConfigError(Mark{file.path, 0, 0}, "contains no complete measurement");
+  if (file.records.empty()) throw ConfigError(SourceLocation{file.path, 0, 0}, "contains no complete measurement");
   const Device& first = file.records.front().device;
   for (std::size_t i = 1; i < file.records.size(); ++i) {
     const Device& device = file.records[i].device;
     if (device.name == first.name && device.sm_count == first.sm_count) continue;
-    throw ConfigError(Mark{file.path, file.lines[i], 0},
+    throw ConfigError(SourceLocation{file.path, file.lines[i], 0},
                       fmt::format("measured on '{}', but the lines before on '{}'", device.name, first.name));
   }
   return first;
@@ -143,7 +143,7 @@ ConfigTree gpu_of_device(const Device& device) {
   ConfigTree best;
   int most = -1;
   for (const std::string& name : names_of("hardware")) {
-    const ConfigTree tree = load_named("hardware", name, Mark{"hardware", 0, 0});
+    const ConfigTree tree = load_named("hardware", name, SourceLocation{"hardware", 0, 0});
     if (!is_device(device, parse_gpu_spec(ConfigReader(tree, "a GPU")))) continue;
     int likeness = tree->find("like") == nullptr ? 1 : 0;  // among equal siblings, prefer the one that others name
     for (const std::string& word : split(name, '-')) likeness += called.find(word) != std::string::npos ? 2 : 0;
@@ -156,7 +156,7 @@ void require_device(const RecordFile& file, const GpuSpec& gpu) {
   const Device& device = device_of(file);
   if (is_device(device, gpu)) return;
   throw ConfigError(
-      Mark{file.path, file.lines.front(), 0},
+      SourceLocation{file.path, file.lines.front(), 0},
       fmt::format("measured on '{}' with {} SMs and {:.1f} GB; {} has {} and {:.1f} GB", device.name, device.sm_count,
                   device.memory_bytes / 1e9, gpu.name, gpu.sm_count, gpu.memory_capacity.base() / 1e9));
 }

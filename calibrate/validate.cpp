@@ -50,7 +50,7 @@ std::vector<Prediction> predict_rows(const CsvTable& table, const BenchmarkedGpu
       out.insert(out.end(), part.begin(), part.end());
     } catch (const ConfigError& error) {
       std::size_t bad = begin;
-      while (bad < end && table.mark(bad, 0).line != error.mark().line) ++bad;
+      while (bad < end && table.location(bad, 0).line != error.location().line) ++bad;
       if (bad == end) throw;  // not the fault of a single row
       if (bad > begin) {
         end = bad;

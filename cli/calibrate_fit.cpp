@@ -33,7 +33,7 @@ std::vector<std::shared_ptr<const KernelRules>> sets_of(const CsvTable& table) {
   std::set<std::string> makers;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row)
-    makers.insert(calibrate::kernels_of(table.at(row, column), table.mark(row, column)));
+    makers.insert(calibrate::kernels_of(table.at(row, column), table.location(row, column)));
   const auto is_told = [&](const KernelRules& rules) {
     if (makers.contains("")) return rules.base() == nullptr;
     return makers.contains(rules.name()) || std::any_of(makers.begin(), makers.end(), [&](const std::string& maker) {
@@ -96,7 +96,7 @@ std::string engines_of(const CsvTable& table, const KernelRules& rules) {
   std::set<std::string> engines;
   const std::size_t column = table.column("engine");
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::string of = calibrate::kernels_of(table.at(row, column), table.mark(row, column));
+    const std::string of = calibrate::kernels_of(table.at(row, column), table.location(row, column));
     if (of.empty() || of == rules.name()) engines.emplace(table.at(row, column));
   }
   std::string text;
@@ -139,7 +139,7 @@ struct ThisMachine {
 };
 
 const calibrate::KernelOperator* wanted_operator(const Options& options) {
-  return options.has("op") ? &calibrate::find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
+  return options.has("op") ? &calibrate::find_operator(options.text("op"), SourceLocation{"--op", 0, 0}) : nullptr;
 }
 
 void require_times(const CsvTable& table) {
@@ -147,7 +147,7 @@ void require_times(const CsvTable& table) {
   const std::size_t column = rows.time_column() ? *rows.time_column() : table.column("latency_us");
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (table.at(row, column).empty()) {
-      throw ConfigError(table.mark(row, column),
+      throw ConfigError(table.location(row, column),
                         fmt::format("'{}' is blank, and constants are fitted to times", table.columns()[column]));
     }
   }
@@ -167,28 +167,29 @@ void read_inputs(const std::string& path, const Options& options, const GpuSpec&
   if (!calibrate::looks_like_records(text)) {
     CsvTable table = CsvTable::parse(text, path);
     require_times(table);
-    if (table.rows() == 0) throw ConfigError(Mark{path, 0, 0}, "holds no rows to fit constants to");
+    if (table.rows() == 0) throw ConfigError(SourceLocation{path, 0, 0}, "holds no rows to fit constants to");
     const calibrate::KernelOperator& op = wanted ? *wanted : calibrate::operator_of(table);
     inputs.tables.push_back({&op, std::move(table), options.text("source")});
     return;
   }
   if (text.find("ttft") != std::string::npos || text.find("time_to_first_token") != std::string::npos)
-    throw ConfigError(Mark{path, 0, 0}, "a run of a server: with --scenario SCENARIO.yaml it fits host costs");
+    throw ConfigError(SourceLocation{path, 0, 0},
+                      "a run of a server: with --scenario SCENARIO.yaml it fits host costs");
   const calibrate::RecordFile file = calibrate::parse_records(text, path);
   calibrate::require_device(file, gpu);
   if (file.torn) fmt::print(stderr, "{}: the last line is cut off; it is left out\n", path);
   inputs.source = source_of(file, options);
   bool any = false;
   for (const calibrate::MeasuredTable& measured : tables_of(file)) {
-    const calibrate::KernelOperator& op = calibrate::find_operator(measured.op, Mark{path, 0, 0});
+    const calibrate::KernelOperator& op = calibrate::find_operator(measured.op, SourceLocation{path, 0, 0});
     inputs.machine.push_back(measured);
     if (wanted && wanted != &op) continue;
     inputs.tables.push_back({&op, measured.table, inputs.source, true});
     any = true;
   }
   if (!any)
-    throw ConfigError(Mark{path, 0, 0}, wanted ? fmt::format("holds no measurement of {}", wanted->name)
-                                               : "holds no measurement that constants can be fitted to");
+    throw ConfigError(SourceLocation{path, 0, 0}, wanted ? fmt::format("holds no measurement of {}", wanted->name)
+                                                         : "holds no measurement that constants can be fitted to");
 }
 
 calibrate::FitOptions fit_options(const Options& options) {
@@ -310,7 +311,7 @@ std::string shares_of(const calibrate::FitResult<MachineShares>& fit) {
 
 /// The GPU of --gpu, or the shipped one that the first measurements identify by its SMs and memory.
 ConfigTree gpu_of(const Options& options) {
-  if (options.has("gpu")) return load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+  if (options.has("gpu")) return load_named("hardware", options.text("gpu"), SourceLocation{"--gpu", 0, 0});
   const std::string path = options.value<std::vector<std::string>>("measurements").front();
   const std::string text = read_file(path, calibrate::kMostRecordBytes);
   if (!calibrate::looks_like_records(text)) throw ConfigError("--gpu: missing; which GPU were the times measured on?");

@@ -44,7 +44,7 @@ void print_fit(const HostFit& fit) {
 }
 
 HostFit fit_host_to_bench(const Options& options) {
-  const ConfigTree tree = load_named("scenarios", options.text("scenario"), Mark{"calibrate host", 0, 0});
+  const ConfigTree tree = load_named("scenarios", options.text("scenario"), SourceLocation{"calibrate host", 0, 0});
   const Scenario scenario = read_scenario(tree, Fidelity::kCalibrated);
   if (!scenario.workload) throw ConfigError("--scenario: it has no 'workload'");
   std::vector<BenchRun> runs;
@@ -99,7 +99,7 @@ int fit_population(const Options& options) {
   for (const std::string& path : options.value<std::vector<std::string>>("data")) {
     tables.push_back(CsvTable::read_file(path));
     runs.push_back(read_measured_runs(tables.back()));
-    if (!closed_loop(runs.back().kind)) throw ConfigError(Mark{path, 0, 0}, "its runs are not closed loops");
+    if (!closed_loop(runs.back().kind)) throw ConfigError(SourceLocation{path, 0, 0}, "its runs are not closed loops");
   }
   const auto rounds = options.integer("rounds", 1, 100);
   PopulationCosts costs;

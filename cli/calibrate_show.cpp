@@ -87,7 +87,7 @@ std::string constants_count(const std::vector<calibrate::ShownBlock>& blocks) {
 /// The GPU of --gpu, or the one in configs/hardware that matches the device; null if there is none.
 ConfigTree gpu_of(const Options& options, const calibrate::RecordFile& file) {
   if (options.has("gpu")) {
-    const ConfigTree tree = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+    const ConfigTree tree = load_named("hardware", options.text("gpu"), SourceLocation{"--gpu", 0, 0});
     calibrate::require_device(file, parse_gpu_spec(ConfigReader(tree, "a GPU")));
     return tree;
   }
@@ -117,9 +117,9 @@ std::string step_table(const calibrate::RecordFile& file, const std::string& gpu
   for (const calibrate::Record& r : file.records) {
     if (r.point.op != "decode_step" || !r.has_time()) continue;
     if (!model) {
-      ConfigTree tree = make_map({}, Mark{"calibrate show", 0, 0});
+      ConfigTree tree = make_map({}, SourceLocation{"calibrate show", 0, 0});
       tree = with_assignment(tree, "model=llama-3.1-8b", "calibrate show");
-      tree = with_value(tree, "gpu", make_scalar(gpu_file, Mark{"--gpu", 0, 0}), "--gpu");
+      tree = with_value(tree, "gpu", make_scalar(gpu_file, SourceLocation{"--gpu", 0, 0}), "--gpu");
       model.emplace(read_scenario(tree, Fidelity::kCalibrated).deployment);
     }
     const auto batch = static_cast<double>(r.point.number("batch")),
@@ -159,7 +159,7 @@ std::string power_table(const calibrate::RecordFile& file, const GpuSpec& gpu) {
     const double seconds = calibrate::statistics_of(r.samples_us).median_us * 1e-6;
     Utilization busy{.memory = r.bytes / seconds / gpu.memory_bandwidth.base()};
     if (!r.point.dtype.empty())
-      busy.compute = r.flops / seconds / gpu.peak(parse_dtype(r.point.dtype, Mark{"dtype", 0, 0})).base();
+      busy.compute = r.flops / seconds / gpu.peak(parse_dtype(r.point.dtype, SourceLocation{"dtype", 0, 0})).base();
     const double forecast = power_of(gpu, busy).value;
     any = true;
     table.row({r.point.key(), fmt::format("{:.0f}", r.during.power_w), fmt::format("{:.0f}", forecast),
@@ -227,8 +227,8 @@ int show_records(const Options& options, const calibrate::RecordFile& file) {
   std::vector<calibrate::KernelValidation> found;
   if (gpu && !tables.empty()) {
     for (const calibrate::MeasuredTable& table : tables)
-      found.push_back(
-          calibrate::validate_kernels(table.table, *gpu, &calibrate::find_operator(table.op, Mark{file.path, 0, 0})));
+      found.push_back(calibrate::validate_kernels(
+          table.table, *gpu, &calibrate::find_operator(table.op, SourceLocation{file.path, 0, 0})));
     if (!data) fmt::print("{}", kernel_errors(tables, found));
   }
   if (data) {
@@ -244,7 +244,7 @@ int show_records(const Options& options, const calibrate::RecordFile& file) {
 }
 
 int show_constants(const Options& options, const std::string& path) {
-  const ConfigTree tree = load_named("hardware", path, Mark{"calibrate show", 0, 0});
+  const ConfigTree tree = load_named("hardware", path, SourceLocation{"calibrate show", 0, 0});
   const GpuSpec gpu = parse_gpu_spec(ConfigReader(tree, "a GPU"));
   const std::vector<calibrate::ShownBlock> blocks = calibrate::blocks_of(tree);
   if (blocks.empty()) {

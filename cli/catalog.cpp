@@ -62,7 +62,7 @@ int catalog(std::span<const std::string> arguments, const char* command, const c
   if (options.has("name")) {
     if (options.has("filter")) throw ConfigError("--filter: not with a name");
     const std::string& name = options.value<std::vector<std::string>>("name").front();
-    const ConfigTree tree = load_named(kind, name, Mark{command, 0, 0});
+    const ConfigTree tree = load_named(kind, name, SourceLocation{command, 0, 0});
     options.write_report([&](const std::string& format) { return show(tree, format); });
     return kDone;
   }
@@ -80,7 +80,7 @@ int run_models(std::span<const std::string> arguments) {
       [](const Options& options, const char* kind) {
         std::vector<ModelSpec> models;
         for (const std::string& name : listed_names(options, kind))
-          models.push_back(parse_model(load_named(kind, name, Mark{"models", 0, 0})));
+          models.push_back(parse_model(load_named(kind, name, SourceLocation{"models", 0, 0})));
         options.write_report([&](const std::string& format) { return reports::models_report(models, format); });
         return kDone;
       });
@@ -97,7 +97,7 @@ int run_gpus(std::span<const std::string> arguments) {
       [](const Options& options, const char* kind) {
         std::vector<GpuSpec> gpus;
         for (const std::string& name : listed_names(options, kind))
-          gpus.push_back(parse_gpu_spec(ConfigReader(load_named(kind, name, Mark{"gpus", 0, 0}), "a GPU")));
+          gpus.push_back(parse_gpu_spec(ConfigReader(load_named(kind, name, SourceLocation{"gpus", 0, 0}), "a GPU")));
         options.write_report([&](const std::string& format) { return reports::gpus_report(gpus, format); });
         return kDone;
       });

@@ -62,7 +62,7 @@ int run_compare(std::span<const std::string> arguments) {
   MeasuredSource source = source_of(options);
   const auto start = std::chrono::steady_clock::now();
   const ConfigTree tree = options.scenario(options.document("scenario", "scenarios"));
-  source.scenario = tree->mark;
+  source.scenario = tree->location;
   const Scenario scenario = read_scenario(tree, options.fidelity());
   const Comparison comparison = compare_with_source(scenario, source);
   options.write_report([&](const std::string& format) {

@@ -37,7 +37,7 @@ std::vector<MediaSpec> media_of(const Options& options) {
   }
   MediaSpec pictures;
   pictures.count = static_cast<int>(options.integer("images", 1, 1000));
-  pictures.mark = Mark{"--images", 0, 0};
+  pictures.location = SourceLocation{"--images", 0, 0};
   const std::string size = options.has("image-size") ? options.text("image-size") : std::string(kUsualImage);
   unsigned width = 0, height = 0;
   char rest = 0;
@@ -88,7 +88,8 @@ ConfigTree with_request(ConfigTree tree, const Options& options) {
     if (workload->find(whole) != nullptr) return tree;
   const auto fill = [&](const char* key, const std::string& value) {
     if (workload->find(key) == nullptr)
-      tree = with_value(tree, std::string("workload.") + key, make_scalar(value, workload->mark), workload->mark);
+      tree =
+          with_value(tree, std::string("workload.") + key, make_scalar(value, workload->location), workload->location);
   };
   if (workload->find("duration") == nullptr) fill("requests", options.text("batch"));
   fill("arrivals.process", "closed_loop");
@@ -128,7 +129,7 @@ int run_estimate(std::span<const std::string> arguments) {
     if (!options.has(flag) && !options.has("set"))
       throw ConfigError(fmt::format("--{}: missing; which {}?", flag, word));
   }
-  ConfigTree tree = options.scenario(make_map({}, Mark{"command line", 0, 0}));
+  ConfigTree tree = options.scenario(make_map({}, SourceLocation{"command line", 0, 0}));
   if (options.has("no-kv-cache")) tree = with_assignment(tree, "engine.kv_cache=false", "--no-kv-cache");
   tree = with_request(std::move(tree), options);
   const Scenario scenario = read_scenario(tree, options.fidelity());

@@ -86,7 +86,7 @@ double wide_peak(const GpuSpec& gpu) { return std::max(gpu.peak(Dtype::kBf16), g
 std::vector<Near> nearest(const GpuSpec& gpu) {
   std::vector<Near> out;
   for (const std::string& name : names_of("hardware")) {
-    const ConfigTree tree = load_named("hardware", name, Mark{"gpus new", 0, 0});
+    const ConfigTree tree = load_named("hardware", name, SourceLocation{"gpus new", 0, 0});
     Near near{.spec = parse_gpu_spec(ConfigReader(tree, "a GPU")), .constants = {}};
     const auto apart = [](double a, double b) { return std::log(a / b) * std::log(a / b); };
     near.distance = std::sqrt(apart(near.spec.memory_bandwidth.base(), gpu.memory_bandwidth.base()) +
@@ -111,8 +111,9 @@ std::string constants_text(const GpuSpec& gpu, const std::vector<Near>& near) {
   }
   for (const Near& n : near) {
     if (n.constants && n.spec.architecture == gpu.architecture && n.constants->find("carried_over_from") != nullptr)
-      return fmt::format("# As {}, the nearest of its architecture.\n{}", n.spec.name,
-                         to_yaml(*make_map({{"efficiency", n.constants->mark, n.constants}}, n.constants->mark)));
+      return fmt::format(
+          "# As {}, the nearest of its architecture.\n{}", n.spec.name,
+          to_yaml(*make_map({{"efficiency", n.constants->location, n.constants}}, n.constants->location)));
   }
   const bool narrow = gpu.peak(Dtype::kNvfp4) > FlopsPerSecond(0);
   std::string out = fmt::format("efficiency:\n  carried_over_from: {}  # the nearest measured GPU with its formats\n",
@@ -219,7 +220,7 @@ int run_gpus_new(std::span<const std::string> arguments) {
   const std::string name = options.value<std::vector<std::string>>("name").front();
   const bool known = options.has("architecture");
   const bool alone =
-      known && by_roofline(parse_architecture(options.text("architecture"), Mark{"--architecture", 0, 0}));
+      known && by_roofline(parse_architecture(options.text("architecture"), SourceLocation{"--architecture", 0, 0}));
   if (const std::string missing = missing_figures(options, alone); !missing.empty())
     throw ConfigError("gpus new: these figures are missing: " + missing);
   std::string text = file_text(options, name);

@@ -19,7 +19,7 @@ const Kernel& find_kernel(const std::string& name) {
     if (kernel->name() == name) return *kernel;
     names.emplace_back(kernel->name());
   }
-  throw ConfigError(Mark{"kernels", 0, 0}, unknown_name("kernel", name, names));
+  throw ConfigError(SourceLocation{"kernels", 0, 0}, unknown_name("kernel", name, names));
 }
 
 }  // namespace
@@ -48,7 +48,8 @@ int run_kernels(std::span<const std::string> arguments) {
   const std::vector<std::string>& sets = kernel_sets();
   if (std::find(sets.begin(), sets.end(), engine) == sets.end())
     throw ConfigError("--engine: " + unknown_name("engine", engine, sets));
-  const CalibratedGpu gpu = load_gpu(load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0}), engine);
+  const CalibratedGpu gpu =
+      load_gpu(load_named("hardware", options.text("gpu"), SourceLocation{"--gpu", 0, 0}), engine);
   options.write_report([&](const std::string& format) { return reports::kernel_report(kernel, &gpu, format); });
   return kDone;
 }

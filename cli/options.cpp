@@ -109,7 +109,7 @@ ConfigTree named_in(const ConfigTree& set, const std::string& key) {
 
 std::optional<Dtype> dtype_of(const std::string& name) {
   try {
-    return parse_dtype(name, Mark{});
+    return parse_dtype(name, SourceLocation{});
   } catch (const ConfigError&) {
     return std::nullopt;  // a recipe, or nothing
   }
@@ -246,7 +246,7 @@ void Options::check_files_of(const ConfigNode& node, const std::string& key) con
   if (node.kind != ConfigNode::Kind::kScalar) return;
   if (key != "file" && key != "counts" && node.scalar.find_first_of("./") == std::string::npos) return;
   std::error_code unknown;
-  for (const std::string& path : {beside(node.scalar, node.mark), node.scalar}) {
+  for (const std::string& path : {beside(node.scalar, node.location), node.scalar}) {
     if (fs::is_regular_file(path, unknown)) check_kept(path);
   }
 }
@@ -263,17 +263,17 @@ std::int64_t Options::integer(const std::string& flag, std::int64_t low, std::in
 }
 
 ConfigTree Options::document(const std::string& positional, const std::string& folder) const {
-  if (!has(positional)) return make_map({}, Mark{"command line", 0, 0});
+  if (!has(positional)) return make_map({}, SourceLocation{"command line", 0, 0});
   const std::string command = split(usage_, ' ').at(1);  // "roofcast COMMAND ..."
   const std::string& name = value<std::vector<std::string>>(positional).front();
   const bool lines = name.ends_with(".csv") || name.ends_with(".jsonl");
   if (lines && command == "simulate")
     throw ConfigError(fmt::format("simulate: '{}' is a file of requests; pass it with --trace {}", name, name));
-  const ConfigTree tree = load_named(folder, name, Mark{command, 0, 0});
+  const ConfigTree tree = load_named(folder, name, SourceLocation{command, 0, 0});
   check_files_of(*tree, "");
   for (const auto& [key, kind] : {std::pair{"search", "plan"}, {"grid", "sweep"}}) {
     if (command != kind && tree->find(key) != nullptr)
-      throw ConfigError(tree->mark, fmt::format("this is a {} (it has '{}'); use roofcast {}", kind, key, kind));
+      throw ConfigError(tree->location, fmt::format("this is a {} (it has '{}'); use roofcast {}", kind, key, kind));
   }
   return tree;
 }
@@ -290,7 +290,7 @@ void Options::check_set_once() const {
       const std::string key = assignment.substr(0, assignment.find('=')), told = text(flag);
       const bool within = key.starts_with(path + ".") && (key == path + ".name" || key == path + ".tier");
       if (path != key && !path.starts_with(key + ".") && !within) continue;
-      const ConfigTree set = with_assignment(make_map({}, Mark{"--set", 0, 0}), assignment, "--set");
+      const ConfigTree set = with_assignment(make_map({}, SourceLocation{"--set", 0, 0}), assignment, "--set");
       if (!says_the_same(path, told, named_in(set, path)))
         throw ConfigError(fmt::format("--set {}: --{} {} sets the same; give one of the two", assignment, flag, told));
     }
@@ -302,7 +302,7 @@ ConfigTree Options::scenario(ConfigTree tree, const Assign& assign) const {
   for (const DeploymentFlag& f : deployment_flags()) {
     if (!values_.count(f.name)) continue;
     const std::string origin = std::string("--") + f.name;
-    const ConfigTree value = make_scalar(values_[f.name].as<std::string>(), Mark{origin, 0, 0});
+    const ConfigTree value = make_scalar(values_[f.name].as<std::string>(), SourceLocation{origin, 0, 0});
     tree = assign ? assign(tree, f.key, value, origin) : with_value(tree, f.key, value, origin);
   }
   if (values_.count("set")) {

@@ -27,7 +27,7 @@ bool has_key(const ConfigTree& spec, const std::string& key) {
 bool known_of(const char* kind, const std::string& key) {
   const std::vector<std::string> names = names_of(kind);
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return has_key(load_named(kind, name, Mark{kind, 0, 0}), key);
+    return has_key(load_named(kind, name, SourceLocation{kind, 0, 0}), key);
   });
 }
 
@@ -65,7 +65,7 @@ std::string set_hint(const ConfigError& error) {
   if (const std::size_t at = message.find(kOfWorkload); message.starts_with(kStart) && at != std::string::npos)
     return of_arrivals(message.substr(kStart.size(), at - kStart.size()));
   const std::size_t end = message.find(kEnd);
-  if (!error.mark().path.str().starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos)
+  if (!error.location().path.str().starts_with("--set") || !message.starts_with(kStart) || end == std::string::npos)
     return "";
   const std::vector<std::string> places = places_of(message.substr(kStart.size(), end - kStart.size()));
   return places.empty() ? "" : fmt::format("; did you mean {}?", join(places, ", or "));

@@ -130,7 +130,7 @@ int run_simulate(std::span<const std::string> arguments) {
   const reports::BenchFormat& bench_format = reports::find_bench_format(options.text("bench-format"), "--bench-format");
   const ConfigTree tree = scenario_tree(options);
   const Scenario scenario = read_scenario(tree, options.fidelity());
-  if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
+  if (!scenario.workload) throw ConfigError(tree->location, "missing key 'workload' of a scenario to simulate");
   if (options.has("bench-out") && bench_format.check != nullptr) bench_format.check(scenario);
   for (const std::string& line : idle_settings(tree, scenario)) fmt::print(stderr, "{}\n", line);
   for (const std::string& doubt : scenario.doubts) fmt::print(stderr, "{}\n", doubt);
@@ -153,7 +153,7 @@ int run_simulate(std::span<const std::string> arguments) {
   const ServingMetrics metrics = simulate(scenario.deployment, *scenario.workload, serving, observers.one());
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   if (metrics.completed + metrics.failed == 0)
-    throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");
+    throw ConfigError(scenario.workload->location, "no request arrives within the 'duration'");
   if (writer) writer->close();
   for (const std::string& line : idle_in_run(tree, scenario, options.fidelity(), metrics))
     fmt::print(stderr, "{}\n", line);

@@ -83,22 +83,23 @@ std::vector<CsvTable> read_tables(const std::string& path, const GpuSpec& gpu, c
   for (calibrate::MeasuredTable& measured : tables_of(file)) {
     if (!op || op->name == measured.op) tables.push_back(std::move(measured.table));
   }
-  if (tables.empty()) throw ConfigError(Mark{path, 0, 0}, "holds no measurement of a kernel that can be predicted");
+  if (tables.empty())
+    throw ConfigError(SourceLocation{path, 0, 0}, "holds no measurement of a kernel that can be predicted");
   return tables;
 }
 
 /// The GPU as if it had not been measured: with the constants of `source`, transferred.
 ConfigTree unmeasured(const ConfigTree& gpu, const std::string& source) {
-  const Mark mark{"--carried-over-from", 0, 0};
+  const SourceLocation location{"--carried-over-from", 0, 0};
   const auto architecture = [](const ConfigTree& tree) {
     return parse_gpu_spec(ConfigReader(tree, "a GPU")).architecture;
   };
-  const bool another = architecture(gpu) != architecture(load_named("hardware", source, mark));
+  const bool another = architecture(gpu) != architecture(load_named("hardware", source, location));
   return with_value(with_sibling(gpu), "efficiency",
-                    make_map({{"carried_over_from", mark, make_scalar(source, mark)},
-                              {"another_generation", mark, make_scalar(another ? "true" : "false", mark)}},
-                             mark),
-                    mark.path.str());
+                    make_map({{"carried_over_from", location, make_scalar(source, location)},
+                              {"another_generation", location, make_scalar(another ? "true" : "false", location)}},
+                             location),
+                    location.path.str());
 }
 
 }  // namespace
@@ -121,8 +122,8 @@ int run_validate_kernels(std::span<const std::string> arguments) {
   if (!options.has("gpu")) throw ConfigError("--gpu: missing; which GPU were the times measured on?");
   if (!options.has("data")) throw ConfigError("--data: missing; which table of kernel times?");
   const calibrate::KernelOperator* op =
-      options.has("op") ? &calibrate::find_operator(options.text("op"), Mark{"--op", 0, 0}) : nullptr;
-  ConfigTree document = load_named("hardware", options.text("gpu"), Mark{"--gpu", 0, 0});
+      options.has("op") ? &calibrate::find_operator(options.text("op"), SourceLocation{"--op", 0, 0}) : nullptr;
+  ConfigTree document = load_named("hardware", options.text("gpu"), SourceLocation{"--gpu", 0, 0});
   if (options.has("carried-over-from")) document = unmeasured(document, options.text("carried-over-from"));
   const calibrate::BenchmarkedGpu gpu = calibrate::load_benchmarked_gpu(document, options.fidelity());
   std::vector<Validated> all;

@@ -40,7 +40,7 @@ const char* attention_of(const ModelSpec& model) {
 
 /// Null for encoder-only models, because the pages show generation token by token.
 Json model_json(const std::string& name) {
-  const ModelSpec model = parse_model(load_named("models", name, Mark{"models", 0, 0}));
+  const ModelSpec model = parse_model(load_named("models", name, SourceLocation{"models", 0, 0}));
   if (model.encoder_only) return nullptr;
   const ParameterCount count = count_parameters(model);
   return {{"name", name},
@@ -58,7 +58,7 @@ Json model_json(const std::string& name) {
 }
 
 Json gpu_json(const std::string& name) {
-  const GpuSpec gpu = load_gpu(load_named("hardware", name, Mark{"gpus", 0, 0})).spec;
+  const GpuSpec gpu = load_gpu(load_named("hardware", name, SourceLocation{"gpus", 0, 0})).spec;
   Json dense = Json::object();
   for (std::size_t i = 0; i < kDtypeCount; ++i) {
     if (gpu.dense[i] > FlopsPerSecond(0)) dense[std::string(dtype_names()[i])] = gpu.dense[i].in(kTeraflopPerSecond);
@@ -88,7 +88,8 @@ Json gpus_json() { return list_of("hardware", gpu_json); }
 
 Json engines_json() {
   return list_of("engines", [](const std::string& name) -> Json {
-    const EngineSpec engine = parse_engine_spec(ConfigReader(load_named("engines", name, Mark{"engines", 0, 0})));
+    const EngineSpec engine =
+        parse_engine_spec(ConfigReader(load_named("engines", name, SourceLocation{"engines", 0, 0})));
     return {{"name", name},
             {"version", engine.version},
             {"scheduler", engine.scheduler},

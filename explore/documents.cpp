@@ -101,14 +101,15 @@ bool names_a_file(std::string_view text) {
 void refuse_files(const ConfigNode& node, const std::string& key) {
   for (const char* of_files : {"file", "files", "counts", "servegen"}) {
     if (key == of_files && node.kind != ConfigNode::Kind::kNull)
-      throw ConfigError(node.mark,
+      throw ConfigError(node.location,
                         fmt::format("'{}' cannot be named here; {}", key,
                                     key == "counts" ? "give the 'skew' of the counts" : "give the text as 'trace'"));
   }
   if (node.kind == ConfigNode::Kind::kScalar) {
     if (key != "source" && names_a_file(node.scalar))
-      throw ConfigError(node.mark, fmt::format("'{}' would be a file; a document names only what ships with roofcast",
-                                               reports::shortened(reports::clean_utf8(node.scalar), 60)));
+      throw ConfigError(node.location,
+                        fmt::format("'{}' would be a file; a document names only what ships with roofcast",
+                                    reports::shortened(reports::clean_utf8(node.scalar), 60)));
     return;
   }
   for (const auto& entry : node.entries) refuse_files(*entry.value, entry.key);
@@ -124,7 +125,7 @@ struct Question {
 };
 
 ConfigTree with_file(const ConfigTree& tree, const char* key, const TextFile& file, const char* origin) {
-  return with_value(tree, key, make_scalar(file.path(), Mark{origin, 0, 0}), origin);
+  return with_value(tree, key, make_scalar(file.path(), SourceLocation{origin, 0, 0}), origin);
 }
 
 void read_question(const Texts& texts, Question& q) {
@@ -146,7 +147,7 @@ void read_question(const Texts& texts, Question& q) {
   }
   if (const std::string* trace = text("trace")) {
     q.trace.emplace("trace.csv", *trace);
-    q.tree = with_value(q.tree, "workload", make_map({}, Mark{"trace", 0, 0}), "trace");
+    q.tree = with_value(q.tree, "workload", make_map({}, SourceLocation{"trace", 0, 0}), "trace");
     q.tree = with_assignment(q.tree, "workload.arrivals.process=trace", "trace");
     q.tree = with_file(q.tree, "workload.arrivals.file", *q.trace, "trace");
   }
@@ -178,11 +179,11 @@ std::string answered(std::string_view body, const Answer& answer) {
 
 Scenario scenario_of(const Question& q) {
   Scenario s = read_scenario(q.tree, q.fidelity);
-  if (!s.workload) throw ConfigError(q.tree->mark, "missing key 'workload' of a scenario to simulate");
+  if (!s.workload) throw ConfigError(q.tree->location, "missing key 'workload' of a scenario to simulate");
   if (s.deployment->memory.infeasible)
     throw Unavailable(s.deployment->memory.infeasible->reason + what_would_fit(*s.deployment));
   if (s.workload->requests > kMostRequests)
-    throw ConfigError(s.workload->mark,
+    throw ConfigError(s.workload->location,
                       fmt::format("{} requests; at most {} are played here", s.workload->requests, kMostRequests));
   return s;
 }
@@ -226,7 +227,7 @@ std::string simulate_document(std::string_view body) {
     const Scenario s = scenario_of(q);
     const ServingMetrics metrics = simulate(s.deployment, *s.workload, s.serving);
     if (metrics.completed + metrics.failed == 0)
-      throw ConfigError(s.workload->mark, "no request arrives within the 'duration'");
+      throw ConfigError(s.workload->location, "no request arrives within the 'duration'");
     return reports::simulation_report(metrics, s, "json", nullptr, {}, reports::question_json(q.tree, q.fidelity));
   });
 }

@@ -93,7 +93,7 @@ void set_flags(const Query& query, Setup& setup) {
     const std::string origin = query_name(flag);
     const auto it = query.find(origin);
     if (it == query.end() || (origin == "model" && another_model) || (origin == "gpu" && another_gpu)) continue;
-    setup.tree = with_value(setup.tree, flag.key, make_scalar(it->second, Mark{origin, 0, 0}), origin);
+    setup.tree = with_value(setup.tree, flag.key, make_scalar(it->second, SourceLocation{origin, 0, 0}), origin);
     setup.command += fmt::format(" --{} {}", flag.name, reports::shell_word(it->second));
   }
   if (another_gpu)
@@ -103,7 +103,7 @@ void set_flags(const Query& query, Setup& setup) {
            "gpu_memory_gb");
   if (!another_model) return;
   const std::string& name = query.at("model");
-  const ConfigTree model = load_named("models", name, Mark{"model", 0, 0});
+  const ConfigTree model = load_named("models", name, SourceLocation{"model", 0, 0});
   std::string changes = with_shape(model, shape_of(query));
   if (query.contains("attention")) {
     const ConfigTree shaped = changes.empty() ? model : overlay(model, parse_config_text("{" + changes + "}", "model"));
@@ -279,8 +279,10 @@ double prefill_steps(const Deployment& d, const EstimateRequest& r) {
 
 Setup read_setup(const Query& query) {
   check_names(query);
-  Setup setup{
-      .tree = make_map({}, Mark{"request", 0, 0}), .scenario = {}, .request = {}, .command = "roofcast estimate"};
+  Setup setup{.tree = make_map({}, SourceLocation{"request", 0, 0}),
+              .scenario = {},
+              .request = {},
+              .command = "roofcast estimate"};
   set_flags(query, setup);
   set_speculation(query, setup);
   if (!boolean_of(query, "kv_cache", true)) {

@@ -61,18 +61,18 @@ const ArchitectureTraits& traits_of(Architecture architecture) {
   fail_check("architecture", __FILE__, __LINE__, "no such architecture");
 }
 
-MatrixUnits parse_matrix_units(std::string_view name, const Mark& mark) {
+MatrixUnits parse_matrix_units(std::string_view name, const SourceLocation& location) {
   static constexpr std::array<std::string_view, 5> kNames{"none", "mma_sync", "wgmma", "tcgen05", "mfma"};
-  return static_cast<MatrixUnits>(choice_of("kind of matrix units", name, kNames, mark));
+  return static_cast<MatrixUnits>(choice_of("kind of matrix units", name, kNames, location));
 }
 
-Architecture parse_architecture(std::string_view name, const Mark& mark) {
+Architecture parse_architecture(std::string_view name, const SourceLocation& location) {
   std::vector<std::string> names;
   for (const ArchitectureTraits& traits : kArchitectures) {
     if (traits.name == name) return traits.architecture;
     if (traits.listed) names.emplace_back(traits.name);
   }
-  throw ConfigError(mark, unknown_name("architecture", name, names) + "; 'generic' prices any other processor");
+  throw ConfigError(location, unknown_name("architecture", name, names) + "; 'generic' prices any other processor");
 }
 
 }  // namespace roofcast

@@ -48,9 +48,9 @@ inline std::string_view name_of(Architecture architecture) { return traits_of(ar
 inline bool by_roofline(Architecture architecture) {
   return traits_of(architecture).matrix_units == MatrixUnits::kNone;
 }
-/// "mma_sync", "wgmma", "tcgen05", "mfma", "none". Throws ConfigError at `mark`.
-MatrixUnits parse_matrix_units(std::string_view name, const Mark& mark);
-/// Throws ConfigError at `mark`; the message names the nearest architecture.
-Architecture parse_architecture(std::string_view name, const Mark& mark);
+/// "mma_sync", "wgmma", "tcgen05", "mfma", "none". Throws ConfigError at `location`.
+MatrixUnits parse_matrix_units(std::string_view name, const SourceLocation& location);
+/// Throws ConfigError at `location`; the message names the nearest architecture.
+Architecture parse_architecture(std::string_view name, const SourceLocation& location);
 
 }  // namespace roofcast

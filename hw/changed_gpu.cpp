@@ -17,14 +17,14 @@ ConfigTree without_constants(const ConfigTree& gpu) {
   std::vector<ConfigNode::Entry> kept;
   std::copy_if(gpu->entries.begin(), gpu->entries.end(), std::back_inserter(kept),
                [](const ConfigNode::Entry& entry) { return entry.key != kConstants; });
-  return make_map(std::move(kept), gpu->mark);
+  return make_map(std::move(kept), gpu->location);
 }
 
 bool equal(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
 }  // namespace
 
-ConfigTree with_constants_of(const ConfigTree& gpu, const std::string& name, const Mark& named_at) {
+ConfigTree with_constants_of(const ConfigTree& gpu, const std::string& name, const SourceLocation& named_at) {
   const ConfigTree* constants = gpu->find(kConstants);
   if (constants == nullptr || !*constants || (*constants)->kind == ConfigNode::Kind::kNull) return gpu;
   return with_value(without_constants(gpu), "efficiency.carried_over_from", make_scalar(name, named_at), named_at);
@@ -41,13 +41,13 @@ ConfigTree with_changed_figures(const ConfigTree& written, const ConfigTree& gpu
   if (std::none_of(kOfTheChip.begin(), kOfTheChip.end(), says)) return gpu;
   const ConfigTree* own = written->find(kConstants);
   if (own == nullptr || !*own || (*own)->kind != ConfigNode::Kind::kMap)
-    return with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->mark);
+    return with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->location);
   // Constants in the scenario override the transferred ones; a source named there replaces this one.
   if ((*own)->find("pooled_with") != nullptr) return gpu;
-  const ConfigTree measured = with_sibling(load_named("hardware", (*name)->scalar, (*name)->mark));
+  const ConfigTree measured = with_sibling(load_named("hardware", (*name)->scalar, (*name)->location));
   if (measured->find(kConstants) == nullptr) return gpu;
-  const ConfigTree carried = with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->mark);
-  return overlay(carried, make_map({{std::string(kConstants), (*own)->mark, *own}}, (*own)->mark));
+  const ConfigTree carried = with_constants_of(with_sibling(gpu), (*name)->scalar, (*name)->location);
+  return overlay(carried, make_map({{std::string(kConstants), (*own)->location, *own}}, (*own)->location));
 }
 
 bool same_chip(const GpuSpec& a, const GpuSpec& b) {

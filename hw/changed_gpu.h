@@ -9,7 +9,7 @@
 namespace roofcast {
 
 /// `gpu` with the constants of the GPU `name`, transferred, if that GPU's document has any.
-ConfigTree with_constants_of(const ConfigTree& gpu, const std::string& name, const Mark& named_at);
+ConfigTree with_constants_of(const ConfigTree& gpu, const std::string& name, const SourceLocation& named_at);
 
 /// Handles `gpu: {name: h100-sxm, sm_count: 160}`. Such a chip is a different GPU and gets the named GPU's constants
 /// transferred. Changes of memory size, price, node or constants alone do not count. `gpu` is the resolved form of

@@ -142,23 +142,22 @@ NcclParameters nccl_parameters(Collective kind, const Machine& machine) {
   // Point-to-point sends use the protocols of an all-gather between two GPUs.
   const Collective like = kind == Collective::kSend ? Collective::kAllGather : kind;
   for (const Collective measured : {kind, like}) {
-    if (!machine.efficiency) break;
-    const auto* fitted = machine.efficiency->find(nccl_kernel(measured), Dtype::kBf16);
+    const auto* fitted = efficiency_of(machine).find(nccl_kernel(measured), Dtype::kBf16);
     if (fitted) return fitted->value;
   }
   return nccl_prior(like, *machine.gpu);
 }
 
-const CustomAllReduceParameters& custom_parameters(const Efficiency* efficiency) {
+const CustomAllReduceParameters& custom_parameters(const Efficiency& efficiency) {
   static const CustomAllReduceParameters priors;
-  const auto* fitted = efficiency ? efficiency->find(custom_all_reduce_kernel(), Dtype::kBf16) : nullptr;
+  const auto* fitted = efficiency.find(custom_all_reduce_kernel(), Dtype::kBf16);
   return fitted ? fitted->value : priors;
 }
 
 /// The constants of the kernel that also normalizes the sum. An engine that takes it from another library has separate
 /// constants for its own kernel.
-const CustomAllReduceParameters& fused_parameters(const Efficiency* efficiency) {
-  const auto* fitted = efficiency ? efficiency->find(fused_all_reduce_kernel(), Dtype::kBf16) : nullptr;
+const CustomAllReduceParameters& fused_parameters(const Efficiency& efficiency) {
+  const auto* fitted = efficiency.find(fused_all_reduce_kernel(), Dtype::kBf16);
   return fitted ? fitted->value : custom_parameters(efficiency);
 }
 
@@ -361,7 +360,7 @@ bool fuses_all_reduce(const Group& group, const GpuSpec& gpu) {
 /// which saves a launch and two of the four passes of a separate norm.
 ///   time = all-reduce + 2 S / B      B: rate of memory or of L2, as for any elementwise kernel
 Cost all_reduce_norm(Bytes bytes, const Group& group, const Machine& machine) {
-  Cost cost = network_cost(custom_all_reduce_time(bytes, group, fused_parameters(machine.efficiency),
+  Cost cost = network_cost(custom_all_reduce_time(bytes, group, fused_parameters(efficiency_of(machine)),
                                                   nccl_parameters(Collective::kAllReduce, machine), *machine.gpu),
                            Collective::kAllReduce, bytes, group);
   cost.time += elementwise(bytes * 2.0, Flops(0), 0.0, machine).time;
@@ -403,7 +402,7 @@ Cost collective(Collective kind, Bytes bytes, const Group& group, const Machine&
   const bool custom = kind == Collective::kAllReduce && machine.fidelity == Fidelity::kCalibrated && group.gpus > 1 &&
                       bytes.base() > 0.0 && fuses_all_reduce(group, *machine.gpu);
   if (!custom) return nccl(kind, bytes, group, machine);
-  return network_cost(custom_all_reduce_time(bytes, group, custom_parameters(machine.efficiency),
+  return network_cost(custom_all_reduce_time(bytes, group, custom_parameters(efficiency_of(machine)),
                                              nccl_parameters(kind, machine), *machine.gpu),
                       kind, bytes, group);
 }

@@ -41,9 +41,9 @@ class BlocksReader {
       if (!formats) continue;
       std::array<bool, kDtypeCount> met{};
       for (const ConfigNode::Entry& entry : formats->whole()->entries) {
-        const Dtype dtype = parse_dtype(entry.key, entry.key_mark);
+        const Dtype dtype = parse_dtype(entry.key, entry.key_location);
         bool& again = met[static_cast<std::size_t>(dtype)];
-        if (again) throw ConfigError(entry.key_mark, "'" + entry.key + "' repeats a format");
+        if (again) throw ConfigError(entry.key_location, "'" + entry.key + "' repeats a format");
         again = true;
         read_block(*kernel, dtype, entry, 0);
       }
@@ -72,24 +72,24 @@ class BlocksReader {
     const ConfigTree* named = block.find(kExtends);
     if (named == nullptr) return {};
     if ((*named)->kind != ConfigNode::Kind::kScalar)
-      throw ConfigError((*named)->mark, "'extends' must name a format, or KERNEL.FORMAT");
-    if (depth >= kLongestChain) throw ConfigError((*named)->mark, "blocks extend each other in a circle");
+      throw ConfigError((*named)->location, "'extends' must name a format, or KERNEL.FORMAT");
+    if (depth >= kLongestChain) throw ConfigError((*named)->location, "blocks extend each other in a circle");
     const std::string& text = (*named)->scalar;
     const std::size_t dot = text.find('.');
     const Kernel* base = dot == std::string::npos ? &kernel : kernel_at(text);
     if (base == nullptr) {
       std::vector<std::string> valid;
       for (const Kernel* each : kernels()) valid.emplace_back(each->name());
-      throw ConfigError((*named)->mark, "'extends': " + unknown_name("kernel", text.substr(0, dot), valid));
+      throw ConfigError((*named)->location, "'extends': " + unknown_name("kernel", text.substr(0, dot), valid));
     }
-    const Dtype dtype = parse_dtype(dot == std::string::npos ? text : text.substr(dot + 1), (*named)->mark);
+    const Dtype dtype = parse_dtype(dot == std::string::npos ? text : text.substr(dot + 1), (*named)->location);
     if (const ConfigTree* formats = in_.whole()->find(base->name()); formats != nullptr && *formats) {
       for (const ConfigNode::Entry& entry : (*formats)->entries) {
-        if (parse_dtype(entry.key, entry.key_mark) == dtype) read_block(*base, dtype, entry, depth + 1);
+        if (parse_dtype(entry.key, entry.key_location) == dtype) read_block(*base, dtype, entry, depth + 1);
       }
     }
     const ConstantsBlock found = efficiency_.block(*base, dtype);
-    if (!found) throw ConfigError((*named)->mark, "'extends': no constants of " + place_of(*base, dtype));
+    if (!found) throw ConfigError((*named)->location, "'extends': no constants of " + place_of(*base, dtype));
     return base == &kernel ? found : kernel.borrowed(*base, found);
   }
 
@@ -130,14 +130,14 @@ Efficiency read_blocks(ConfigReader in, Efficiency efficiency, BlocksBeneath* re
 ConfigTree constants_map(const ConfigTree& value) {
   if (value->kind == ConfigNode::Kind::kMap) return value;
   if (value->kind != ConfigNode::Kind::kScalar || value->scalar.empty()) {
-    throw ConfigError(value->mark, "must be a map of constants, or the name of a file with them");
+    throw ConfigError(value->location, "must be a map of constants, or the name of a file with them");
   }
-  const std::filesystem::path folder = std::filesystem::path(value->mark.path.str()).parent_path();
+  const std::filesystem::path folder = std::filesystem::path(value->location.path.str()).parent_path();
   const std::filesystem::path path = (folder.empty() ? "." : folder) / value->scalar;
   if (!std::filesystem::is_regular_file(path)) {
-    throw ConfigError(value->mark, "no file '" + path.string() + "' with the constants");
+    throw ConfigError(value->location, "no file '" + path.string() + "' with the constants");
   }
-  return load_document("constants", path.string(), value->mark);
+  return load_document("constants", path.string(), value->location);
 }
 
 ConfigTree block_in(const ConfigTree& map, std::string_view place) {

@@ -66,7 +66,7 @@ std::span<const std::string_view> dtype_names() { return kNames; }
 
 std::string_view name_of(Dtype dtype) { return format_of(dtype).name; }
 
-Dtype parse_dtype(std::string_view name, const Mark& mark) {
+Dtype parse_dtype(std::string_view name, const SourceLocation& location) {
   const std::string word = lower(trim(name));
   const auto found = std::find(kNames.begin(), kNames.end(), word);
   if (found != kNames.end()) return static_cast<Dtype>(found - kNames.begin());
@@ -76,9 +76,9 @@ Dtype parse_dtype(std::string_view name, const Mark& mark) {
   // All names are listed here: a shortened list would hide some.
   const std::vector<std::string> valid(kNames.begin(), kNames.end());
   const std::string nearest = nearest_name(word, valid);
-  throw ConfigError(mark, "unknown number format '" + std::string(name) + "'" +
-                              (nearest.empty() ? "" : "; nearest is '" + nearest + "'") +
-                              " (valid: " + join(valid, ", ") + ")");
+  throw ConfigError(location, "unknown number format '" + std::string(name) + "'" +
+                                  (nearest.empty() ? "" : "; nearest is '" + nearest + "'") +
+                                  " (valid: " + join(valid, ", ") + ")");
 }
 
 double element_bits(Dtype dtype) { return format_of(dtype).bits; }

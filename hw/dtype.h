@@ -18,8 +18,8 @@ inline constexpr double kHalfBytes = 2.0;  ///< of a 16-bit value
 /// Names as on the command line, in the order of the enum.
 std::span<const std::string_view> dtype_names();
 std::string_view name_of(Dtype dtype);
-/// Also accepts bfloat16, float16, half, float32, e4m3, nvfp4. Throws ConfigError at `mark`.
-Dtype parse_dtype(std::string_view name, const Mark& mark);
+/// Also accepts bfloat16, float16, half, float32, e4m3, nvfp4. Throws ConfigError at `location`.
+Dtype parse_dtype(std::string_view name, const SourceLocation& location);
 
 /// Bits of one element without its scales. Ternary counts as 1.58 (log2 3); tf32 is stored in 32.
 double element_bits(Dtype dtype);

@@ -30,9 +30,10 @@ struct RecordedMap {
 CalibratedGpu load(const ConfigTree& tree, const std::string& kernels, int chain, RecordedMap* record);
 
 /// Another GPU whose constants partly apply to this one.
-CalibratedGpu load_source(const std::string& name, const Mark& mark, const std::string& kernels, int chain) {
-  if (chain >= kLongestChain) throw ConfigError(mark, "GPUs take their constants from each other in a circle");
-  return load(load_named("hardware", name, mark), kernels, chain + 1, nullptr);
+CalibratedGpu load_source(const std::string& name, const SourceLocation& location, const std::string& kernels,
+                          int chain) {
+  if (chain >= kLongestChain) throw ConfigError(location, "GPUs take their constants from each other in a circle");
+  return load(load_named("hardware", name, location), kernels, chain + 1, nullptr);
 }
 
 Efficiency read_constants(const ConfigTree& value, Efficiency beneath, BlocksBeneath* record = nullptr) {
@@ -44,7 +45,7 @@ struct Stated {
   std::map<std::string, ConfigTree, std::less<>> of_sets;  ///< by name of the kernel set
   ConfigTree shared;                                       ///< for all kernel sets
   std::string source, ampere;
-  Mark source_mark, ampere_mark;
+  SourceLocation source_location, ampere_location;
   CarryOver how;
   bool pooled = false;                  ///< this GPU was measured too: the source's constants fill the gaps of its own
   std::optional<double> without_aiter;  ///< else the source's
@@ -60,9 +61,9 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
     in.fail("pooled_with", "cannot be combined with 'carried_over_from': a GPU is either measured or not");
   const char* key = out.pooled ? "pooled_with" : "carried_over_from";
   out.source = in.text(key, "");
-  out.source_mark = in.mark_of(key);
+  out.source_location = in.location_of(key);
   out.ampere = in.text("ampere_kernels_from", "");
-  out.ampere_mark = in.mark_of("ampere_kernels_from");
+  out.ampere_location = in.location_of("ampere_kernels_from");
   out.how = {.another_generation = in.boolean("another_generation", false),
              .matrix_limit = in.number("matrix_limit", 1.0, Range{0.1, 1.0}),
              .memory_ecc = in.boolean("memory_ecc", true)};
@@ -81,13 +82,13 @@ Stated read_stated(const ConfigTree& tree, const GpuSpec& gpu) {
 
 /// The constants of another GPU, transferred to this one.
 Efficiency carried(const Stated& stated, const GpuSpec& gpu, const std::string& kernels, int chain) {
-  const CalibratedGpu measured = load_source(stated.source, stated.source_mark, kernels, chain);
+  const CalibratedGpu measured = load_source(stated.source, stated.source_location, kernels, chain);
   CarryOver how = stated.how;
   how.same_kind = measured.spec.name == gpu.name && same_chip(measured.spec, gpu);
   Efficiency mine = carry_over(measured.efficiency, measured.spec, gpu, how);
   if (stated.pooled) mine.carried_over_from.clear();
   if (stated.ampere.empty()) return mine;
-  CalibratedGpu second = load_source(stated.ampere, stated.ampere_mark, kernels, chain);
+  CalibratedGpu second = load_source(stated.ampere, stated.ampere_location, kernels, chain);
   lend_to_fp8(second.efficiency);
   if (second.efficiency.kernels() == mine.kernels()) {
     take_ampere_kernels(mine, carry_over(second.efficiency, second.spec, gpu, how));
@@ -127,7 +128,7 @@ Efficiency read_efficiency(const ConfigTree& tree, const GpuSpec& gpu, const std
   const bool any =
       std::any_of(stated.of_sets.begin(), stated.of_sets.end(), [](const auto& set) { return set.second; });
   if (by_roofline(gpu.architecture) && (any || stated.shared || !stated.source.empty()))
-    throw ConfigError(tree->mark,
+    throw ConfigError(tree->location,
                       "an architecture priced by a roofline, such as 'generic', has no kernels and takes "
                       "no constants: leave 'efficiency' out");
   const auto read_over = [&](Efficiency mine) {
@@ -179,6 +180,12 @@ Efficiency::Efficiency(std::shared_ptr<const KernelRules> rules) : rules_(std::m
 std::shared_ptr<const Efficiency> nothing_measured() {
   static const auto one = std::make_shared<const Efficiency>();
   return one;
+}
+
+const Efficiency& efficiency_of(const Machine& machine) {
+  if (machine.efficiency != nullptr) return *machine.efficiency;
+  static const auto nothing = nothing_measured();
+  return *nothing;
 }
 
 /// Copy-on-write: blocks not shared with another copy are changed in place.

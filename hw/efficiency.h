@@ -18,6 +18,7 @@
 namespace roofcast {
 
 class KernelRules;
+struct Machine;
 
 class Efficiency {
  public:
@@ -74,6 +75,9 @@ class Efficiency {
   std::shared_ptr<const KernelRules> rules_;
   std::shared_ptr<const Blocks> blocks_;  ///< shared by copies until one changes
 };
+
+/// The machine's constants; without any, those of a GPU on which no kernel was measured.
+const Efficiency& efficiency_of(const Machine& machine);
 
 /// A GPU with its constants. A GPU file has them inline (`efficiency: {vllm: {...}}`), in a file
 /// (`efficiency: {vllm: efficiency/h100-sxm-vllm.yaml}`), or from another GPU

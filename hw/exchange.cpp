@@ -89,7 +89,7 @@ LinkTimes link_times(const ExchangeShape& shape, const Copies& copies, const Gpu
 
 const ExchangeParameters& constants_of(ExchangeKernel kernel, const Machine& machine) {
   static const ExchangeParameters priors;
-  const auto* fitted = machine.efficiency ? machine.efficiency->find(exchange_kernel(kernel), Dtype::kBf16) : nullptr;
+  const auto* fitted = efficiency_of(machine).find(exchange_kernel(kernel), Dtype::kBf16);
   return fitted ? fitted->value : priors;
 }
 

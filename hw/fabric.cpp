@@ -52,13 +52,13 @@ double share_of_links(Fabric fabric, double local, double domain) {
   return traits_of(fabric).switched ? 1.0 : (local - 1.0) / (domain - 1.0);
 }
 
-Fabric parse_fabric(std::string_view name, const Mark& mark) {
+Fabric parse_fabric(std::string_view name, const SourceLocation& location) {
   std::vector<std::string> names;
   for (const FabricTraits& traits : kFabrics) {
     if (traits.name == name) return traits.fabric;
     names.emplace_back(traits.name);
   }
-  throw ConfigError(mark, unknown_name("fabric", name, names));
+  throw ConfigError(location, unknown_name("fabric", name, names));
 }
 
 }  // namespace roofcast

@@ -36,7 +36,7 @@ inline bool is_nvlink(Fabric f) {
 /// the whole torus uses all.
 double share_of_links(Fabric fabric, double local, double domain);
 inline std::string_view name_of(Fabric fabric) { return traits_of(fabric).name; }
-/// Throws ConfigError at `mark`; the message names the nearest fabric.
-Fabric parse_fabric(std::string_view name, const Mark& mark);
+/// Throws ConfigError at `location`; the message names the nearest fabric.
+Fabric parse_fabric(std::string_view name, const SourceLocation& location);
 
 }  // namespace roofcast

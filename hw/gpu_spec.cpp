@@ -40,7 +40,7 @@ void read_fabric(ConfigReader& in, NodeSpec& node, Architecture architecture) {
   const MatrixUnits units = traits_of(architecture).matrix_units;
   const bool nvidia = units != MatrixUnits::kNone && units != MatrixUnits::kMfma;
   const bool given = in.has("fabric");
-  if (given) node.fabric = parse_fabric(in.text("fabric"), in.mark_of("fabric"));
+  if (given) node.fabric = parse_fabric(in.text("fabric"), in.location_of("fabric"));
   const bool by_nvlink = given ? is_nvlink(node.fabric) : in.has("nvlink_bandwidth") || in.has("nvlink_domain");
   const char* bandwidth = by_nvlink ? "nvlink_bandwidth" : "fabric_bandwidth";
   const char* domain = by_nvlink ? "nvlink_domain" : "fabric_domain";
@@ -166,7 +166,8 @@ std::array<FlopsPerSecond, kDtypeCount> parse_dense(ConfigReader in) {
 /// Reports all missing keys of a new file at once.
 void require_keys(ConfigReader& in) {
   std::vector<std::string> needed{"name", "architecture", "memory_capacity", "memory_bandwidth"};
-  if (!in.has("architecture") || !by_roofline(parse_architecture(in.text("architecture"), in.mark_of("architecture"))))
+  if (!in.has("architecture") ||
+      !by_roofline(parse_architecture(in.text("architecture"), in.location_of("architecture"))))
     needed.insert(needed.end(), {"sm_count", "l2_cache", "shared_memory_per_sm"});
   std::vector<std::string> missing;
   for (const std::string& key : needed) {
@@ -178,7 +179,7 @@ void require_keys(ConfigReader& in) {
   }
   if (!in.has("dense")) missing.push_back("dense");
   if (missing.size() > 1)  // a single missing key is reported where it is read, with its possible misspelling
-    throw ConfigError(in.mark(), fmt::format("missing keys of a GPU: {}", join(missing, ", ")));
+    throw ConfigError(in.location(), fmt::format("missing keys of a GPU: {}", join(missing, ", ")));
 }
 
 }  // namespace
@@ -198,11 +199,11 @@ ConfigTree without(const ConfigTree& map, std::initializer_list<std::string_view
   for (const ConfigNode::Entry& entry : map->entries) {
     if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) kept.push_back(entry);
   }
-  return make_map(std::move(kept), map->mark);
+  return make_map(std::move(kept), map->location);
 }
 
 /// A relative path is relative to the file that names it. A name is unchanged.
-std::string beside_its_file(const std::string& name, const Mark& named_at) {
+std::string beside_its_file(const std::string& name, const SourceLocation& named_at) {
   const std::filesystem::path path(name);
   const bool file = name.find('/') != std::string::npos || name.ends_with(".yaml");
   if (!file || path.is_absolute() || named_at.path.str().starts_with("-")) return name;
@@ -214,14 +215,14 @@ constexpr int kLongestFamily = 4;  ///< of GPUs that each name another in `like`
 ConfigTree with_sibling(const ConfigTree& document, int depth) {
   const ConfigTree* like = document->find("like");
   if (like == nullptr || !*like || (*like)->kind == ConfigNode::Kind::kNull) return document;
-  if ((*like)->kind != ConfigNode::Kind::kScalar) throw ConfigError((*like)->mark, "'like' must name a GPU");
-  if (depth >= kLongestFamily) throw ConfigError((*like)->mark, "GPUs name each other in 'like' in a circle");
-  const std::string name = beside_its_file((*like)->scalar, (*like)->mark);
-  const ConfigTree sibling = with_sibling(load_named("hardware", name, (*like)->mark), depth + 1);
+  if ((*like)->kind != ConfigNode::Kind::kScalar) throw ConfigError((*like)->location, "'like' must name a GPU");
+  if (depth >= kLongestFamily) throw ConfigError((*like)->location, "GPUs name each other in 'like' in a circle");
+  const std::string name = beside_its_file((*like)->scalar, (*like)->location);
+  const ConfigTree sibling = with_sibling(load_named("hardware", name, (*like)->location), depth + 1);
   const ConfigTree own = without(document, {"like"});
   ConfigTree shared = without(sibling, {"name", "price", "machine"});
   const bool own_constants = own->find("efficiency") != nullptr;
-  shared = own_constants ? without(shared, {"efficiency"}) : with_constants_of(shared, name, (*like)->mark);
+  shared = own_constants ? without(shared, {"efficiency"}) : with_constants_of(shared, name, (*like)->location);
   return overlay(shared, own);
 }
 
@@ -234,7 +235,7 @@ GpuSpec parse_gpu_spec(ConfigReader document) {
   GpuSpec gpu;
   require_keys(in);
   gpu.name = in.text("name");
-  gpu.architecture = parse_architecture(in.text("architecture"), in.mark_of("architecture"));
+  gpu.architecture = parse_architecture(in.text("architecture"), in.location_of("architecture"));
   // A roofline needs neither SMs nor L2.
   const bool generic = by_roofline(gpu.architecture);
   gpu.sm_count = static_cast<int>(generic ? in.integer("sm_count", 1, Range{1, 1 << 20})

@@ -49,19 +49,19 @@ constexpr std::array<NamedTrait, 19> kTraits{{
     {"blocks_per_sm", &CallTraits::blocks_per_sm},
 }};
 
-void parse(const ConfigNode& node, Architecture& out) { out = parse_architecture(node.scalar, node.mark); }
-void parse(const ConfigNode& node, MatrixUnits& out) { out = parse_matrix_units(node.scalar, node.mark); }
-void parse(const ConfigNode& node, Dtype& out) { out = parse_dtype(node.scalar, node.mark); }
-void parse(const ConfigNode& node, RequestedExperts& out) { out = parse_requested_experts(node.scalar, node.mark); }
-void parse(const ConfigNode& node, ExpertLayout& out) { out = parse_expert_layout(node.scalar, node.mark); }
-void parse(const ConfigNode& node, StateMixer::Kind& out) { out = parse_state_mixer(node.scalar, node.mark); }
+void parse(const ConfigNode& node, Architecture& out) { out = parse_architecture(node.scalar, node.location); }
+void parse(const ConfigNode& node, MatrixUnits& out) { out = parse_matrix_units(node.scalar, node.location); }
+void parse(const ConfigNode& node, Dtype& out) { out = parse_dtype(node.scalar, node.location); }
+void parse(const ConfigNode& node, RequestedExperts& out) { out = parse_requested_experts(node.scalar, node.location); }
+void parse(const ConfigNode& node, ExpertLayout& out) { out = parse_expert_layout(node.scalar, node.location); }
+void parse(const ConfigNode& node, StateMixer::Kind& out) { out = parse_state_mixer(node.scalar, node.location); }
 
 template <class E>
 CallCondition condition_on(E CallTraits::*trait, const ConfigNode::Entry& entry) {
   OneOf<E> out{trait, {}};
   const ConfigNode& node = *entry.value;
   if (node.kind == ConfigNode::Kind::kMap)
-    throw ConfigError(node.mark, fmt::format("'{}' must be a name or a list of names", entry.key));
+    throw ConfigError(node.location, fmt::format("'{}' must be a name or a list of names", entry.key));
   if (node.kind != ConfigNode::Kind::kList) parse(node, out.values.emplace_back());
   for (const ConfigTree& item : node.items) parse(*item, out.values.emplace_back());
   return out;
@@ -92,21 +92,21 @@ CallCondition parse_condition(const ConfigNode::Entry& entry) {
   std::vector<std::string> names;
   for (const NamedTrait& row : kTraits) {
     if (row.name == entry.key && entry.value->kind == ConfigNode::Kind::kList && entry.value->items.empty())
-      throw ConfigError(entry.value->mark, fmt::format("'{}' lists nothing", entry.key));
+      throw ConfigError(entry.value->location, fmt::format("'{}' lists nothing", entry.key));
     if (row.name == entry.key) return std::visit([&](auto trait) { return condition_on(trait, entry); }, row.trait);
     names.emplace_back(row.name);
   }
-  throw ConfigError(entry.key_mark, unknown_name("condition", entry.key, names));
+  throw ConfigError(entry.key_location, unknown_name("condition", entry.key, names));
 }
 
-const Kernel& parse_kernel(KernelKind kind, const std::string& name, const Mark& mark) {
+const Kernel& parse_kernel(KernelKind kind, const std::string& name, const SourceLocation& location) {
   std::vector<std::string> names;
   for (const Kernel* kernel : kernels()) {
     if (kernel->kind() != kind) continue;
     if (kernel->name() == name) return *kernel;
     names.emplace_back(kernel->name());
   }
-  throw ConfigError(mark, unknown_name("kernel of " + std::string(name_of(kind)), name, names));
+  throw ConfigError(location, unknown_name("kernel of " + std::string(name_of(kind)), name, names));
 }
 
 struct EngineField {
@@ -127,7 +127,7 @@ constexpr std::array<EngineField, 8> kEngineFields{{
 KernelRule parse_rule(KernelKind kind, const ConfigTree& node) {
   ConfigReader in(node, "a rule");
   KernelRule rule;
-  rule.kernel = &parse_kernel(kind, in.text("kernel"), in.mark_of("kernel"));
+  rule.kernel = &parse_kernel(kind, in.text("kernel"), in.location_of("kernel"));
   rule.source = in.text("source");
   for (auto [bound, key] : {std::pair(&rule.since, "since"), std::pair(&rule.until, "until")}) {
     *bound = in.text(key, "");
@@ -161,8 +161,8 @@ bool KernelRule::applies(const CallTraits& call) const {
 
 namespace {
 
-std::shared_ptr<const KernelRules> read_rules(const std::string& name, std::string_view release, const Mark& named_at,
-                                              int chain) {
+std::shared_ptr<const KernelRules> read_rules(const std::string& name, std::string_view release,
+                                              const SourceLocation& named_at, int chain) {
   static std::recursive_mutex mutex;  // recursive, because a file may extend another
   static std::map<std::pair<std::string, std::string>, std::shared_ptr<const KernelRules>> known;
   const std::vector<std::string>& sets = kernel_sets();
@@ -183,14 +183,14 @@ KernelRules::KernelRules(const ConfigTree& document, std::string set, std::strin
   constexpr int kLongestChain = 4;  ///< of files that extend each other; stops at a circle
   ConfigReader in(document, "rules of kernels");
   if (std::find(kEfficiencyKeys.begin(), kEfficiencyKeys.end(), name_) != kEfficiencyKeys.end())
-    throw ConfigError(in.mark(),
+    throw ConfigError(in.location(),
                       fmt::format("'{}' is a key of a GPU's 'efficiency': give the set another name", name_));
   if (in.text("name", name_) != name_)
     in.fail("name", fmt::format("must be '{}', the name of the file, or left out", name_));
   const std::string extended = in.text("extends", "");
   if (!extended.empty()) {
     if (chain >= kLongestChain) in.fail("extends", "sets of kernels extend each other in a circle");
-    base_ = read_rules(extended, "", in.mark_of("extends"), chain + 1);
+    base_ = read_rules(extended, "", in.location_of("extends"), chain + 1);
   }
   decode_rows_ = in.number("decode_rows", base_ ? base_->decode_rows_ : 0.0, kAtLeastZero);
   if (base_) engine_ = base_->engine_;
@@ -233,7 +233,7 @@ const Kernel& KernelRules::pick(KernelKind kind, const CallTraits& call) const {
 }
 
 std::shared_ptr<const KernelRules> kernel_rules(const std::string& name, std::string_view release) {
-  return read_rules(name, release, Mark{"kernels", 0, 0}, 0);
+  return read_rules(name, release, SourceLocation{"kernels", 0, 0}, 0);
 }
 
 const std::vector<std::string>& kernel_sets() {

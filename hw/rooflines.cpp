@@ -26,8 +26,8 @@ RooflineBackend parse_backend(ConfigReader in) {
   RooflineBackend b;
   b.name = in.text("name");
   for (const ConfigTree& item : in.list("architectures")) {
-    if (item->kind != ConfigNode::Kind::kScalar) throw ConfigError(item->mark, "must name an architecture");
-    b.architectures.push_back(parse_architecture(item->scalar, item->mark));
+    if (item->kind != ConfigNode::Kind::kScalar) throw ConfigError(item->location, "must name an architecture");
+    b.architectures.push_back(parse_architecture(item->scalar, item->location));
   }
   b.source = in.text("source");
   b.by_hand = in.boolean("by_hand", false);
@@ -60,11 +60,11 @@ Rooflines parse_rooflines(ConfigReader in) {
   return out;
 }
 
-std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark) {
+std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const SourceLocation& location) {
   static std::mutex mutex;
   static std::map<ConfigTree, std::shared_ptr<const Rooflines>>
       read;  // keyed by document: a changed document is another tree
-  const ConfigTree document = load_named("rooflines", name, mark);
+  const ConfigTree document = load_named("rooflines", name, location);
   const std::lock_guard lock(mutex);
   std::shared_ptr<const Rooflines>& rooflines = read[document];
   if (!rooflines) rooflines = std::make_shared<const Rooflines>(parse_rooflines(ConfigReader(document, "rooflines")));

@@ -50,8 +50,8 @@ struct Rooflines {
 /// {name, backends: [{name, architectures, source, by_hand, operator_time, discrepancy, formats: {w16, w8, w4: {memory,
 /// compute, bytes_per_cycle, flops_per_cycle}}}]}
 Rooflines parse_rooflines(ConfigReader in);
-/// Cached. Throws ConfigError at `mark`.
-std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const Mark& mark);
+/// Cached. Throws ConfigError at `location`.
+std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const SourceLocation& location);
 
 /// Shares for a processor on which no library was measured.
 const RooflineBackend& assumed_roofline();

@@ -93,7 +93,7 @@ Answer answer_estimate(const ConfigTree& tree, bool ideal, const EstimateQuestio
 
 Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQuestion& question) {
   const Scenario scenario = read_scenario(tree, fidelity(ideal));
-  if (!scenario.workload) throw ConfigError(tree->mark, "missing key 'workload' of a scenario to simulate");
+  if (!scenario.workload) throw ConfigError(tree->location, "missing key 'workload' of a scenario to simulate");
   Answer answer{.notes = notes_of(tree, scenario)};
   if (const auto& infeasible = scenario.deployment->memory.infeasible) {
     answer.reason = infeasible->reason + what_would_fit(*scenario.deployment);
@@ -107,7 +107,7 @@ Answer answer_simulation(const ConfigTree& tree, bool ideal, const SimulationQue
   const ServingMetrics metrics =
       simulate(scenario.deployment, *scenario.workload, scenario.serving, seen ? &both : nullptr);
   if (metrics.completed + metrics.failed == 0)
-    throw ConfigError(scenario.workload->mark, "no request arrives within the 'duration'");
+    throw ConfigError(scenario.workload->location, "no request arrives within the 'duration'");
   answer.json = question.intervals ? reports::simulation_json(metrics, scenario, over_time.json(),
                                                               serving_intervals(scenario, metrics))
                                    : reports::simulation_json(metrics, scenario);
@@ -171,7 +171,7 @@ Answer answer_sweep(const SweepSpec& sweep, bool ideal, const SweepQuestion& que
 Answer answer_comparison(const ConfigTree& tree, bool ideal, const MeasuredSource& source) {
   const Scenario scenario = read_scenario(tree, fidelity(ideal));
   MeasuredSource of = source;
-  of.scenario = tree->mark;
+  of.scenario = tree->location;
   Answer answer{.json = reports::comparison_json(compare_with_source(scenario, of), scenario)};
   answer.json["question"] = reports::question_json(tree, fidelity(ideal));
   return answer;

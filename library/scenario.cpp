@@ -25,13 +25,13 @@ Scenario::Scenario(std::shared_ptr<const ScenarioTree> tree) : tree_(std::move(t
 
 Scenario Scenario::from_file(const std::string& path_or_name) {
   return with_public_errors([&] {
-    return Scenario(shared(load_named("scenarios", path_or_name, Mark{"from_file", 0, 0})));
+    return Scenario(shared(load_named("scenarios", path_or_name, SourceLocation{"from_file", 0, 0})));
   });
 }
 
 Scenario Scenario::from_plan(const std::string& path_or_name) {
   return with_public_errors([&] {
-    return Scenario(shared(load_named("plans", path_or_name, Mark{"from_plan", 0, 0})));
+    return Scenario(shared(load_named("plans", path_or_name, SourceLocation{"from_plan", 0, 0})));
   });
 }
 

@@ -16,43 +16,43 @@ std::string joined(const std::string& where, const std::string& key) { return wh
 
 std::string type_of(const py::handle& value) { return Py_TYPE(value.ptr())->tp_name; }
 
-ConfigTree text_node(std::string text, const Mark& mark) {
+ConfigTree text_node(std::string text, const SourceLocation& location) {
   auto node = std::make_shared<ConfigNode>();
   node->kind = ConfigNode::Kind::kScalar;
-  node->mark = mark;
+  node->location = location;
   node->scalar = std::move(text);
   node->quoted = true;  // keeps "8" a text
   return node;
 }
 
-ConfigTree null_node(const Mark& mark) {
+ConfigTree null_node(const SourceLocation& location) {
   auto node = std::make_shared<ConfigNode>();
-  node->mark = mark;
+  node->location = location;
   return node;
 }
 
-ConfigTree number_node(double value, const Mark& mark) {
-  if (!std::isfinite(value)) throw ConfigError(mark, fmt::format("must be finite, got {}", value));
-  return make_scalar(fmt::format("{}", value), mark);
+ConfigTree number_node(double value, const SourceLocation& location) {
+  if (!std::isfinite(value)) throw ConfigError(location, fmt::format("must be finite, got {}", value));
+  return make_scalar(fmt::format("{}", value), location);
 }
 
 ConfigTree map_node(const py::dict& dict, const std::string& where) {
   std::vector<ConfigNode::Entry> entries;
   for (const auto& [key, value] : dict) {
     if (!py::isinstance<py::str>(key))
-      throw ConfigError(Mark{where}, fmt::format("a key must be a str, got {}", type_of(key)));
+      throw ConfigError(SourceLocation{where}, fmt::format("a key must be a str, got {}", type_of(key)));
     auto name = py::cast<std::string>(key);
     const std::string place = joined(where, name);
     ConfigTree child = tree_of(value, place);
-    entries.push_back({std::move(name), Mark{place}, std::move(child)});
+    entries.push_back({std::move(name), SourceLocation{place}, std::move(child)});
   }
-  return make_map(std::move(entries), Mark{where});
+  return make_map(std::move(entries), SourceLocation{where});
 }
 
 ConfigTree list_node(const py::handle& sequence, const std::string& where) {
   std::vector<ConfigTree> items;
   for (const py::handle item : sequence) items.push_back(tree_of(item, fmt::format("{}[{}]", where, items.size())));
-  return make_list(std::move(items), Mark{where});
+  return make_list(std::move(items), SourceLocation{where});
 }
 
 bool is_yaml_text(const std::string& text) {
@@ -63,7 +63,7 @@ bool is_yaml_text(const std::string& text) {
 ConfigTree flag_value(const py::handle& value, const std::string& name) {
   const ConfigTree tree = tree_of(value, name);
   if (tree->kind != ConfigNode::Kind::kScalar) return tree;
-  return make_scalar(tree->scalar, tree->mark);
+  return make_scalar(tree->scalar, tree->location);
 }
 
 /// A str is parsed as YAML text, like the value of `--set`.
@@ -83,30 +83,30 @@ ConfigTree set_value(const py::handle& value, const std::string& key) {
 }  // namespace
 
 ConfigTree tree_of(const py::handle& value, const std::string& where) {
-  const Mark mark{where};
+  const SourceLocation location{where};
   PyObject* object = value.ptr();
-  if (value.is_none()) return null_node(mark);
-  if (PyBool_Check(object)) return make_scalar(object == Py_True ? "true" : "false", mark);
-  if (PyLong_Check(object)) return make_scalar(py::cast<std::string>(py::str(value)), mark);
-  if (PyFloat_Check(object)) return number_node(PyFloat_AS_DOUBLE(object), mark);
-  if (PyUnicode_Check(object)) return text_node(py::cast<std::string>(value), mark);
+  if (value.is_none()) return null_node(location);
+  if (PyBool_Check(object)) return make_scalar(object == Py_True ? "true" : "false", location);
+  if (PyLong_Check(object)) return make_scalar(py::cast<std::string>(py::str(value)), location);
+  if (PyFloat_Check(object)) return number_node(PyFloat_AS_DOUBLE(object), location);
+  if (PyUnicode_Check(object)) return text_node(py::cast<std::string>(value), location);
   if (PyDict_Check(object)) return map_node(py::reinterpret_borrow<py::dict>(value), where);
   if (PyList_Check(object) || PyTuple_Check(object)) return list_node(value, where);
-  if (py::hasattr(value, "__fspath__")) return text_node(py::cast<std::string>(value.attr("__fspath__")()), mark);
+  if (py::hasattr(value, "__fspath__")) return text_node(py::cast<std::string>(value.attr("__fspath__")()), location);
   if (py::hasattr(value, "tolist")) return tree_of(value.attr("tolist")(), where);  // numpy, pandas
   if (py::isinstance<py::iterable>(value)) return list_node(value, where);          // range
-  throw ConfigError(mark, fmt::format("cannot be a {}", type_of(value)));
+  throw ConfigError(location, fmt::format("cannot be a {}", type_of(value)));
 }
 
 ConfigTree document_of(const py::object& source, const std::string& folder, const char* function) {
-  const Mark mark{function};
-  if (source.is_none()) return make_map({}, mark);
+  const SourceLocation location{function};
+  if (source.is_none()) return make_map({}, location);
   if (PyDict_Check(source.ptr())) return map_node(py::reinterpret_borrow<py::dict>(source), "");
   if (py::hasattr(source, "__fspath__")) return parse_config_file(py::cast<std::string>(source.attr("__fspath__")()));
   if (!PyUnicode_Check(source.ptr()))
-    throw ConfigError(mark, fmt::format("takes a dict, YAML text, a path or a name, got {}", type_of(source)));
+    throw ConfigError(location, fmt::format("takes a dict, YAML text, a path or a name, got {}", type_of(source)));
   const auto text = py::cast<std::string>(source);
-  return is_yaml_text(text) ? parse_config_text(text, "text") : load_named(folder, text, mark);
+  return is_yaml_text(text) ? parse_config_text(text, "text") : load_named(folder, text, location);
 }
 
 Flags::Flags(const py::dict& flags, const char* function) {

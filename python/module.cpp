@@ -76,10 +76,11 @@ int whole(const py::handle& value, const char* name, int most) {
   const ConfigTree tree = tree_of(value, name);
   std::int64_t number = 0;
   if (tree->kind != ConfigNode::Kind::kScalar || tree->quoted || !PyIndex_Check(value.ptr()))
-    throw ConfigError(Mark{name}, "must be a whole number");
+    throw ConfigError(SourceLocation{name}, "must be a whole number");
   number = py::cast<std::int64_t>(py::int_(py::reinterpret_borrow<py::object>(value)));
   if (number < 1 || number > most)
-    throw ConfigError(Mark{name}, "must be from 1 to " + std::to_string(most) + ", got " + std::to_string(number));
+    throw ConfigError(SourceLocation{name},
+                      "must be from 1 to " + std::to_string(most) + ", got " + std::to_string(number));
   return static_cast<int>(number);
 }
 
@@ -176,7 +177,7 @@ Held plan(const py::object& source, const py::object& confidence, bool exhaustiv
 Held sweep(const py::object& source, const std::string& store, const py::object& progress, const py::dict& flags) {
   look_for_changes();
   const Flags over(flags, "sweep");
-  if (source.is_none()) throw ConfigError(Mark{"sweep"}, "must be a file, a name or a dict");
+  if (source.is_none()) throw ConfigError(SourceLocation{"sweep"}, "must be a file, a name or a dict");
   SweepSpec spec = parse_sweep(document_of(source, "sweeps", "sweep"));
   over.over_sweep(spec);
   std::atomic<std::uint64_t> done{0}, all{0};
@@ -196,12 +197,12 @@ Held sweep(const py::object& source, const std::string& store, const py::object&
 /// A sweep of estimates over all combinations of `axes`, with the values of `zipped` taken in parallel.
 SweepSpec grid_of(const py::object& scenario, const py::dict& axes, const py::dict& zipped, const py::object& where,
                   const Flags& over) {
-  const Mark mark{"estimate_grid"};
-  std::vector<ConfigNode::Entry> entries{{"scenario", mark, document_of(scenario, "scenarios", "estimate_grid")}};
-  if (!axes.empty()) entries.push_back({"grid", mark, tree_of(axes, "grid")});
-  if (!zipped.empty()) entries.push_back({"zip", mark, tree_of(zipped, "zip")});
-  if (py::len(where) > 0) entries.push_back({"where", mark, tree_of(where, "where")});
-  SweepSpec sweep = parse_sweep(make_map(std::move(entries), mark));
+  const SourceLocation location{"estimate_grid"};
+  std::vector<ConfigNode::Entry> entries{{"scenario", location, document_of(scenario, "scenarios", "estimate_grid")}};
+  if (!axes.empty()) entries.push_back({"grid", location, tree_of(axes, "grid")});
+  if (!zipped.empty()) entries.push_back({"zip", location, tree_of(zipped, "zip")});
+  if (py::len(where) > 0) entries.push_back({"where", location, tree_of(where, "where")});
+  SweepSpec sweep = parse_sweep(make_map(std::move(entries), location));
   over.over_sweep(sweep);
   return sweep;
 }
@@ -214,7 +215,7 @@ py::tuple grid(const py::object& scenario, const py::dict& axes, const py::dict&
   const SweepSpec spec = grid_of(scenario, axes, zipped, where, over);
   constexpr double kMost = 1e7;
   if (spec.grid_points() > kMost)
-    throw ConfigError(Mark{"estimate_grid"}, "more than 10 million points; that is the limit of one call");
+    throw ConfigError(SourceLocation{"estimate_grid"}, "more than 10 million points; that is the limit of one call");
   std::atomic<std::uint64_t> done{0}, all{0};
   const library::Grid found = run_watched(
       progress,
@@ -286,12 +287,12 @@ py::object entry(const std::string& kind, const std::string& name) {
 py::object error_class(const char* name) { return py::module_::import("roofcast._errors").attr(name); }
 
 void raise(const ConfigError& error) {
-  const Mark& mark = error.mark();
+  const SourceLocation& location = error.location();
   const auto or_none = [](int number) { return number > 0 ? py::object(py::int_(number)) : py::object(py::none()); };
-  const py::object path = mark.path.empty() ? py::object(py::none()) : py::object(py::str(mark.path.str()));
+  const py::object path = location.path.empty() ? py::object(py::none()) : py::object(py::str(location.path.str()));
   const py::object type = error_class("ConfigError");
   PyErr_SetObject(type.ptr(),
-                  type(error.what(), path, or_none(mark.line), or_none(mark.column), error.message()).ptr());
+                  type(error.what(), path, or_none(location.line), or_none(location.column), error.message()).ptr());
 }
 
 void translate(std::exception_ptr error) {

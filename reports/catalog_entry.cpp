@@ -39,9 +39,9 @@ std::string release_text(const ConfigTree& document, const Release& release, con
   if (format == "csv") return table.csv();
   return fmt::format("{} {}{}{}\n\n", name, release.version,
                      release.date.empty() ? "" : fmt::format(", published {}", release.date),
-                     release.beyond_known   ? ", the newest known; what was asked for is newer"
+                     release.beyond_known   ? "; a newer release was asked for, and this is the newest known"
                      : release.like.empty() ? ""
-                                            : fmt::format("; not listed, taken as {}", release.like)) +
+                                            : fmt::format("; not listed, with the settings of {}", release.like)) +
          table.text();
 }
 
@@ -90,14 +90,14 @@ std::string as_written(const ConfigTree& tree, const std::string& format, const 
 }
 
 std::string engine_report(const std::string& name, const std::string& format) {
-  const Mark mark{"engines", 0, 0};
-  const NamedRelease found = find_named("engines", name, mark);
+  const SourceLocation location{"engines", 0, 0};
+  const NamedRelease found = find_named("engines", name, location);
   if (!has_releases(found.document)) {
-    const ConfigTree tree = load_named("engines", name, mark);
+    const ConfigTree tree = load_named("engines", name, location);
     (void)parse_engine_spec(ConfigReader(tree, "an engine"));
     return as_written(tree, format, result_head(ResultKind::kCatalogEntry, "engines"));
   }
-  const Release release = find_release(found.document, found.version, mark);
+  const Release release = find_release(found.document, found.version, location);
   (void)parse_engine_spec(ConfigReader(settings_at(found.document, release), "an engine"));
   std::string text = release_text(found.document, release, format);
   if (format == "table" && found.version.empty())
@@ -108,7 +108,7 @@ std::string engine_report(const std::string& name, const std::string& format) {
 std::string catalog_entry_json(const std::string& kind, const std::string& name) {
   const std::string folder = kind == "gpus" ? "hardware" : kind, json = "json";
   if (kind == "engines") return engine_report(name, json);
-  const ConfigTree tree = load_named(folder, name, Mark{kind, 0, 0});
+  const ConfigTree tree = load_named(folder, name, SourceLocation{kind, 0, 0});
   if (kind == "models") return model_report(parse_model(tree), json);
   if (kind == "gpus") return gpu_report(load_gpu(tree).spec, json);
   if (kind == "recipes") (void)parse_launch_recipe(tree);

@@ -116,7 +116,7 @@ EngineSpec plain_release(const Deployment& d, const std::string& engine) {
   if (d.engine.name != engine) return d.engine;
   const std::string release = d.engine.name + (d.engine.version.empty() ? "" : "@" + d.engine.version);
   EngineSpec plain =
-      parse_engine_spec(ConfigReader(load_named("engines", release, Mark{"engines", 0, 0}), "an engine"));
+      parse_engine_spec(ConfigReader(load_named("engines", release, SourceLocation{"engines", 0, 0}), "an engine"));
   plain.settle(d.gpu, d.sharding);
   return plain;
 }

@@ -20,8 +20,8 @@ namespace {
 constexpr double kZoom = 2.5;  // pixels of a PNG for each unit of the SVG: 1900 across
 
 void write_png(const Chart& chart, const fs::path& path) {
-  const std::string beside = fmt::format("{}.{}", path.string(), getpid()), svg = beside + ".svg",
-                    png = beside + ".png";
+  const std::string temporary = fmt::format("{}.{}", path.string(), getpid()), svg = temporary + ".svg",
+                    png = temporary + ".png";
   write_file("--png", svg, svg_file(chart));
   const int status = std::system(
       fmt::format("rsvg-convert --zoom {} --output {} {}", kZoom, shell_word(png), shell_word(svg)).c_str());
@@ -30,11 +30,11 @@ void write_png(const Chart& chart, const fs::path& path) {
   if (status == 0) fs::rename(png, path, error);
   if (status == 0 && !error) return;
   fs::remove(png, ignored);
-  throw ConfigError(Mark{path.string(), 0, 0}, "cannot be written by rsvg-convert");
+  throw ConfigError(SourceLocation{path.string(), 0, 0}, "cannot be written by rsvg-convert");
 }
 
 /// A value on an axis; for bars the name of the category.
-std::string shown_on(const Axis& axis, double value) {
+std::string axis_text(const Axis& axis, double value) {
   const auto index = static_cast<std::size_t>(value);
   if (value >= 0 && index < axis.categories.size()) return csv_field(axis.categories[index]);
   return fmt::format("{}", value);
@@ -52,14 +52,14 @@ std::string rows_of(const Chart& chart) {
   for (const Series& s : chart.series) {
     for (std::size_t i = 0; i < s.x.size(); ++i) {
       const std::string low = i < s.base.size() ? fmt::format("{}", s.base[i]) : "";
-      out += fmt::format("{},{},{},{},,{}{}\n", csv_field(s.name), shown_on(along, s.x[i]), s.y[i], low,
+      out += fmt::format("{},{},{},{},,{}{}\n", csv_field(s.name), axis_text(along, s.x[i]), s.y[i], low,
                          i < s.labels.size() ? csv_field(s.labels[i]) : "", drawn_for);
     }
   }
   for (const Band& b : chart.bands) {
     for (std::size_t i = 0; i < b.x.size(); ++i)
       out +=
-          fmt::format("{},{},,{},{},{}\n", csv_field(b.name), shown_on(along, b.x[i]), b.low[i], b.high[i], drawn_for);
+          fmt::format("{},{},,{},{},{}\n", csv_field(b.name), axis_text(along, b.x[i]), b.low[i], b.high[i], drawn_for);
   }
   return out;
 }
@@ -80,7 +80,7 @@ std::vector<std::string> write_plots(std::span<const Chart> charts, PlotFormat f
   std::error_code error;
   fs::create_directories(directory, error);
   if (error || !fs::is_directory(directory, error))
-    throw ConfigError(Mark{directory, 0, 0}, "is not a folder and cannot be created");
+    throw ConfigError(SourceLocation{directory, 0, 0}, "is not a folder and cannot be created");
   const bool png = format == PlotFormat::kPng;
   if (png && std::system("command -v rsvg-convert >/dev/null 2>&1") != 0)
     throw Unavailable("rsvg-convert is missing: apt-get install librsvg2-bin; --svg works without");

@@ -97,7 +97,7 @@ void read_points(Result& result) {
                                        saturated, list.size()));
   if (failed > 0) result.notes.push_back(fmt::format("{} of {} points have no result", failed, list.size()));
   if (result.points.empty())
-    throw ConfigError(Mark{result.path, 0, 0}, fmt::format("'{}' holds no result to show", name));
+    throw ConfigError(SourceLocation{result.path, 0, 0}, fmt::format("'{}' holds no result to show", name));
 }
 
 /// Whether a column of a sweep's table is one of the metrics of a point.
@@ -195,7 +195,7 @@ Result read_table(const std::string& path, std::string text) {
   Result result{.path = path, .table = CsvTable::parse(std::move(text), path)};
   const CsvTable& t = *result.table;
   const auto has = [&](std::string_view column) { return t.find(column).has_value(); };
-  if (t.rows() == 0) throw ConfigError(Mark{path, 0, 0}, "the table has no rows");
+  if (t.rows() == 0) throw ConfigError(SourceLocation{path, 0, 0}, "the table has no rows");
   if (has("latency_us") && has("predicted_us")) {
     result.kind = ResultKind::kKernelRows;
   } else if (has("predicted_ttft_ms") || has("predicted_tpot_ms") || (has("value") && has("predicted_value"))) {
@@ -208,11 +208,11 @@ Result read_table(const std::string& path, std::string text) {
   } else if (has("engine_version") && t.columns().back() != "error") {  // a sweep's last column is "error"
     read_record(result, has("workload") ? ResultKind::kSimulation : ResultKind::kEstimate);
   } else if (has("replicas_needed")) {
-    throw ConfigError(Mark{path, 1, 1}, "the hours of a plan's day alone; give the JSON of the plan");
+    throw ConfigError(SourceLocation{path, 1, 1}, "the hours of a plan's day alone; give the JSON of the plan");
   } else if (has("tpot_ms") || has("median_tpot_ms")) {
     read_sweep_table(result);
   } else {
-    throw ConfigError(Mark{path, 1, 1},
+    throw ConfigError(SourceLocation{path, 1, 1},
                       "not a table of roofcast: expected latency_us and predicted_us, predicted_ttft_ms, request_id, "
                       "or a sweep's columns");
   }
@@ -307,7 +307,7 @@ Result read_result(const std::string& path) {
   }
   std::string text = read_file(path, kFileLimit);
   const std::size_t start = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
-  if (start == std::string::npos) throw ConfigError(Mark{path, 0, 0}, "the file is empty");
+  if (start == std::string::npos) throw ConfigError(SourceLocation{path, 0, 0}, "the file is empty");
   if (text[start] == '{' || text[start] == '[') {
     result.path = path;
     result.json = parse_json(path, text, "a result of roofcast --format json");
@@ -315,7 +315,7 @@ Result read_result(const std::string& path) {
     result.kind = read_kind(result.json, path);
     const bool catalog = result.kind == ResultKind::kCatalog || result.kind == ResultKind::kCatalogEntry;
     if (catalog || result.kind == ResultKind::kLecture || result.kind == ResultKind::kImport)
-      throw ConfigError(Mark{path, 0, 0},
+      throw ConfigError(SourceLocation{path, 0, 0},
                         fmt::format("the JSON of roofcast {}: it has nothing to draw",
                                     catalog ? text_at(result.json, "of") : std::string(name_of(result.kind))));
     if (!schema_of(result.kind).points.empty()) read_points(result);

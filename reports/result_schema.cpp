@@ -103,9 +103,9 @@ std::string result_text(const Json& result, const Json& question) {
 }
 
 ResultKind read_kind(const Json& json, const std::string& path) {
-  const Mark mark{path, 0, 0};
+  const SourceLocation location{path, 0, 0};
   if (!json.is_object() || !json.contains("kind") || !json.contains("schema"))
-    throw ConfigError(mark,
+    throw ConfigError(location,
                       "not a result of roofcast: no 'kind' and 'schema', which 'roofcast ... --format json' "
                       "writes (older builds wrote none: run the command again)");
   std::vector<std::string> names;
@@ -113,16 +113,17 @@ ResultKind read_kind(const Json& json, const std::string& path) {
     names.emplace_back(schema.name);
     if (json["kind"] != schema.name) continue;
     if (json["schema"] != schema.version)
-      throw ConfigError(mark, fmt::format("{} {} of schema {}; this roofcast reads schema {}", schema.article,
-                                          schema.name, json["schema"].dump(), schema.version));
+      throw ConfigError(location, fmt::format("{} {} of schema {}; this roofcast reads schema {}", schema.article,
+                                              schema.name, json["schema"].dump(), schema.version));
     if (const std::string missing = missing_key(json, schema); !missing.empty())
-      throw ConfigError(
-          mark, fmt::format("'{}' is missing, a key of every {} of schema {}", missing, schema.name, schema.version));
-    if (const std::string wrong = wrong_type(json, schema); !wrong.empty()) throw ConfigError(mark, clean_utf8(wrong));
+      throw ConfigError(location, fmt::format("'{}' is missing, a key of every {} of schema {}", missing, schema.name,
+                                              schema.version));
+    if (const std::string wrong = wrong_type(json, schema); !wrong.empty())
+      throw ConfigError(location, clean_utf8(wrong));
     return schema.kind;
   }
   const std::string kind = json["kind"].is_string() ? json["kind"].get<std::string>() : json["kind"].dump();
-  throw ConfigError(mark, unknown_name("kind of result", clean_utf8(kind), names));
+  throw ConfigError(location, unknown_name("kind of result", clean_utf8(kind), names));
 }
 
 std::string missing_key(const Json& json, const ResultSchema& schema) {

@@ -143,8 +143,7 @@ Cost attention_decode(const DecodeShape& shape, const AttentionHeads& heads, con
     const Cost work = work_of(shape, heads);
     return slower_of(roofline(work.flops, work.bytes, chip.peak, chip.bandwidth));
   }
-  static const Efficiency kNothingMeasured;
-  const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+  const Efficiency& efficiency = efficiency_of(machine);
   const DecodeKernel& kernel = decode_kernel(shape, heads, gpu, efficiency.rules());
   const ConstantsBlock constants = efficiency.constants(kernel, heads.kv, gpu);
   return slower_of(with_sms_to_spare(constants, gpu, [&](const GpuSpec& used) {

@@ -156,8 +156,7 @@ Cost attention_prefill(const PrefillShape& shape, const AttentionHeads& heads, c
     cost.time = naive_time(shape, heads, cost, chip);
     return cost;
   }
-  static const Efficiency kNothingMeasured;
-  const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+  const Efficiency& efficiency = efficiency_of(machine);
   if (runs_as_decode(shape, heads, efficiency.rules())) return attention_decode(as_decode(shape), heads, machine);
   const PrefillKernel& kernel = prefill_kernel(shape, heads, gpu, efficiency.rules());
   const ConstantsBlock constants = efficiency.constants(kernel, prefill_products(heads, kernel, gpu), gpu);

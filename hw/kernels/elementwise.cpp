@@ -13,7 +13,7 @@ namespace {
 
 const ElementwiseParameters& parameters_of(const Machine& machine) {
   static const ElementwiseParameters priors;
-  const auto* fitted = machine.efficiency ? machine.efficiency->find(elementwise_kernel(), Dtype::kBf16) : nullptr;
+  const auto* fitted = efficiency_of(machine).find(elementwise_kernel(), Dtype::kBf16);
   return fitted ? fitted->value : priors;
 }
 

@@ -63,11 +63,6 @@ CallTraits traits_of(const LatentHeads& heads, const GpuSpec& gpu) {
   return traits;
 }
 
-const Efficiency& efficiency_of(const Machine& machine) {
-  static const Efficiency kNothingMeasured;
-  return machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-}
-
 }  // namespace
 
 const LatentPrefillKernel& latent_prefill_kernel(const LatentHeads& heads, const GpuSpec& gpu,

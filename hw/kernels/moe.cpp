@@ -380,8 +380,7 @@ const ExpertsKernel& named_experts(const MoeShape& shape, const GpuSpec& gpu, co
 }
 
 ExpertsChoice choose_experts(const MoeShape& shape, const Machine& machine) {
-  static const Efficiency kNothingMeasured;
-  const Efficiency& efficiency = machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
+  const Efficiency& efficiency = efficiency_of(machine);
   const ExpertsChoice own = first_measured(shape, *machine.gpu, efficiency);
   const bool untuned = shape.asked == RequestedExperts::kUntuned;  // says nothing about tuned kernels, and vice versa
   if (own.kernel != nullptr && !(own.lent && untuned)) return own;
@@ -407,9 +406,9 @@ Evidence experts_evidence(const MoeShape& shape, const Machine& machine) {
   return {choice.constants->record, choice.lent ? lent : 0.0};
 }
 
-ExpertLayout parse_expert_layout(std::string_view name, const Mark& mark) {
+ExpertLayout parse_expert_layout(std::string_view name, const SourceLocation& location) {
   static constexpr std::array<std::string_view, 4> kNames{"whole", "received", "masked", "contiguous"};
-  return static_cast<ExpertLayout>(choice_of("layout of tokens", name, kNames, mark));
+  return static_cast<ExpertLayout>(choice_of("layout of tokens", name, kNames, location));
 }
 
 bool expands_choices(const MoeShape& shape, const GpuSpec& gpu) {

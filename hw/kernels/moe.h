@@ -18,8 +18,8 @@ enum class ExpertLayout {
   kMasked,      ///< a fixed capacity per expert (DeepEP's low-latency mode)
   kContiguous,  ///< sorted by expert, each expert padded to a tile (DeepEP's normal mode)
 };
-/// "whole", "received", "masked", "contiguous". Throws ConfigError at `mark`.
-ExpertLayout parse_expert_layout(std::string_view name, const Mark& mark);
+/// "whole", "received", "masked", "contiguous". Throws ConfigError at `location`.
+ExpertLayout parse_expert_layout(std::string_view name, const SourceLocation& location);
 
 /// Routed experts of one layer on one GPU: grouped GEMMs gate+up and down.
 struct MoeShape {

@@ -12,8 +12,8 @@ std::span<const std::string_view> requested_experts_names() {
   return kNames;
 }
 
-RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark) {
-  return static_cast<RequestedExperts>(choice_of("kernel of experts", name, requested_experts_names(), mark));
+RequestedExperts parse_requested_experts(std::string_view name, const SourceLocation& location) {
+  return static_cast<RequestedExperts>(choice_of("kernel of experts", name, requested_experts_names(), location));
 }
 
 }  // namespace roofcast

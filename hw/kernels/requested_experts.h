@@ -11,6 +11,6 @@ enum class RequestedExperts { kDefault, kLowLatency, kModular, kCutlass, kMarlin
 /// default, low_latency, modular, cutlass, marlin, triton, trtllm_gen. "untuned" is measured by some benchmarks, but no
 /// engine serves with it.
 std::span<const std::string_view> requested_experts_names();
-RequestedExperts parse_requested_experts(std::string_view name, const Mark& mark);
+RequestedExperts parse_requested_experts(std::string_view name, const SourceLocation& location);
 
 }  // namespace roofcast

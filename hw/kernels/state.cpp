@@ -105,11 +105,6 @@ CallTraits traits_of(const StateMixer& mixer, const GpuSpec& gpu) {
   return traits;
 }
 
-const Efficiency& efficiency_of(const Machine& machine) {
-  static const Efficiency kNothingMeasured;
-  return machine.efficiency != nullptr ? *machine.efficiency : kNothingMeasured;
-}
-
 ConvolutionParameters convolution_parameters(const StateMixer& m, const Machine& machine) {
   const Efficiency& e = efficiency_of(machine);
   const ConvolutionKernel& kernel = convolution_kernel(m, *machine.gpu, e.rules());
@@ -130,11 +125,11 @@ void check(double batch, const StateMixer& m) {
 
 }  // namespace
 
-StateMixer::Kind parse_state_mixer(std::string_view name, const Mark& mark) {
+StateMixer::Kind parse_state_mixer(std::string_view name, const SourceLocation& location) {
   static constexpr std::array<std::string_view, 10> kNames{
       "mamba1", "mamba2", "gated_delta", "lightning", "convolution", "rg_lru", "rwkv4", "rwkv6", "rwkv7", "s4"};
   static_assert(kNames.size() == static_cast<std::size_t>(StateMixer::Kind::kS4) + 1);
-  return static_cast<StateMixer::Kind>(choice_of("mixer", name, kNames, mark));
+  return static_cast<StateMixer::Kind>(choice_of("mixer", name, kNames, location));
 }
 
 const ConvolutionKernel& convolution_kernel(const StateMixer& mixer, const GpuSpec& gpu, const KernelRules& rules) {

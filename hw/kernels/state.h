@@ -34,8 +34,9 @@ struct StateMixer {
   bool has_delta_rule() const { return kind == Kind::kGatedDelta || kind == Kind::kRwkv7; }
 };
 
-/// mamba1, mamba2, gated_delta, lightning, convolution, rg_lru, rwkv4, rwkv6, rwkv7, s4. Throws ConfigError at `mark`.
-StateMixer::Kind parse_state_mixer(std::string_view name, const Mark& mark);
+/// mamba1, mamba2, gated_delta, lightning, convolution, rg_lru, rwkv4, rwkv6, rwkv7, s4. Throws ConfigError at
+/// `location`.
+StateMixer::Kind parse_state_mixer(std::string_view name, const SourceLocation& location);
 
 /// Convolution and scan, without the projections, which are GEMMs.
 Cost state_prefill(double batch, double query_len, const StateMixer& mixer, const Machine& machine);

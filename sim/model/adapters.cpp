@@ -80,7 +80,8 @@ void read_popularity(ConfigReader in, AdapterSpec& a) {
 AdapterSpec parse_adapters(ConfigReader in, const ModelSpec& model) {
   constexpr double kMost = 65000, kLargestRank = 4096;
   if (model.attends_to_encoder())
-    throw ConfigError(in.mark(), fmt::format("adapters of an encoder-decoder, as {} is, are not priced", model.name));
+    throw ConfigError(in.location(),
+                      fmt::format("adapters of an encoder-decoder, as {} is, are not priced", model.name));
   AdapterSpec a;
   a.count = static_cast<int>(in.integer("count", Range{1, kMost}));
   a.rank = static_cast<int>(in.integer("rank", Range{1, kLargestRank}));

@@ -50,7 +50,7 @@ ConfigTree with_head_dim(const ConfigTree& base, const std::string& origin) {
 
 ConfigTree resized(ConfigTree model, const ConfigTree& changes, bool only_smaller) {
   ConfigReader in(changes, only_smaller ? "'prune'" : "'distilled_to'");
-  const std::string origin = changes->mark.path;
+  const std::string origin = changes->location.path;
   model = with_head_dim(model, origin);
   for (const Size& size : sizes()) {
     if (!in.has(size.name)) continue;
@@ -61,7 +61,7 @@ ConfigTree resized(ConfigTree model, const ConfigTree& changes, bool only_smalle
     if (only_smaller && value > before) {
       in.fail(size.name, fmt::format("pruning cannot raise {} from {} to {}", size.name, before, value));
     }
-    model = with_value(model, key, make_scalar(std::to_string(value), in.mark_of(size.name)), origin);
+    model = with_value(model, key, make_scalar(std::to_string(value), in.location_of(size.name)), origin);
   }
   if (only_smaller) {
     for (std::string_view key : {"drop_layers", "drop_attention", "drop_feed_forward", "sparsity"}) {
@@ -79,7 +79,7 @@ ConfigTree resized(ConfigTree model, const ConfigTree& changes, bool only_smalle
 ConfigTree derive_model(const ConfigTree& tree) {
   if (tree->find("base") == nullptr) return tree;
   ConfigReader in(tree, "a derived model");
-  const Mark mark = in.mark_of("base");
+  const SourceLocation location = in.location_of("base");
   const std::string base = in.text("base");
   const std::string name = in.text("name", base + (in.has("prune") ? "-pruned" : "-distilled"));
   if (base == name) in.fail("base", fmt::format("'{}' is made from itself", name));
@@ -89,10 +89,10 @@ ConfigTree derive_model(const ConfigTree& tree) {
   in.ignore("chat");
   const bool prunes = in.has("prune"), distils = in.has("distilled_to");
   if (prunes == distils) in.fail("base", "a derived model has either 'prune' or 'distilled_to'");
-  ConfigTree model = derive_model(load_named("models", base, mark));
+  ConfigTree model = derive_model(load_named("models", base, location));
   model = resized(model, in.tree(prunes ? "prune" : "distilled_to"), prunes);
   in.finish();
-  return with_value(model, "name", make_scalar(name, mark), tree->mark.path);
+  return with_value(model, "name", make_scalar(name, location), tree->location.path);
 }
 
 }  // namespace roofcast

@@ -48,7 +48,8 @@ class FeedForwardModel {
   /// Throws ConfigError for invalid sizes, at their key in the config.
   virtual void check(const HfConfig& in) const = 0;
   /// Throws CannotSplit for widths and experts that cannot be split; the message names `model`.
-  virtual void check_sharding(const std::string& model, const Sharding& sharding, const ShardingMarks& marks) const = 0;
+  virtual void check_sharding(const std::string& model, const Sharding& sharding,
+                              const ShardingLocations& locations) const = 0;
 
   /// Adds the matrices and vectors on one GPU.
   virtual void add_weights(LayerWeights& out, double hidden, const Sharding& sharding) const = 0;

@@ -47,12 +47,12 @@ ConfigTree text_with_defaults(const ConfigTree& whole, std::vector<std::string>&
     if ((*type)->scalar != defaults.model_type) continue;
     std::vector<ConfigNode::Entry> entries;
     for (std::size_t i = 0; i < kDefaultedKeys.size(); ++i) {
-      entries.push_back(
-          {std::string(kDefaultedKeys[i]), part->mark, make_scalar(fmt::format("{}", defaults.sizes[i]), part->mark)});
+      entries.push_back({std::string(kDefaultedKeys[i]), part->location,
+                         make_scalar(fmt::format("{}", defaults.sizes[i]), part->location)});
     }
     said.push_back(
         fmt::format("sizes that the text part leaves out are transformers' defaults for '{}'", defaults.model_type));
-    return overlay(make_map(std::move(entries), part->mark), part);
+    return overlay(make_map(std::move(entries), part->location), part);
   }
   return part;
 }
@@ -117,7 +117,7 @@ void refuse_design_words(const ConfigReader& in) {
   if (word == kDesignWords.end()) return;
   const std::vector<std::string> unread = unread_keys(in);
   if (std::find(unread.begin(), unread.end(), word->word) == unread.end()) return;
-  throw ConfigError(in.mark_of(word->word),
+  throw ConfigError(in.location_of(word->word),
                     fmt::format("unknown key '{}' of a model; its config says {}", word->word, word->keys));
 }
 

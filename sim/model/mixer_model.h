@@ -58,7 +58,7 @@ class MixerModel {
   /// Throws ConfigError for invalid sizes, at their key in the config.
   virtual void check(const HfConfig& in) const = 0;
   /// Throws CannotSplit if the heads cannot be split; the message names `model`.
-  virtual void check_sharding(const std::string& model, int tp, const Mark& mark) const = 0;
+  virtual void check_sharding(const std::string& model, int tp, const SourceLocation& location) const = 0;
   /// The same mixer without its window if no context exceeds the window.
   virtual Mixer without_wide_window(double max_context) const = 0;
 

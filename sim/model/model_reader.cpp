@@ -239,7 +239,7 @@ ModelSpec parse_model(const ConfigTree& document) {
   for (std::string_view key : {"source", "published", "hugging_face", "chat", "_name_or_path", "hf_quant_config"})
     in.outer().ignore(key);
   model.multimodal = in.outer().boolean("multimodal", in.nested() || in.outer().has("vision_config"));
-  const std::string file_name = std::filesystem::path(tree->mark.path.str()).stem().string();
+  const std::string file_name = std::filesystem::path(tree->location.path.str()).stem().string();
   model.name = ours ? in.outer().text("name") : in.outer().text("_name_or_path", file_name);
   model.precision = read_checkpoint_precision(in, model);
   model.encoders = read_encoders(in, model.hidden);

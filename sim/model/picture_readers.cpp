@@ -227,7 +227,7 @@ void read_any_grid(ConfigReader& outer, EncoderSpec& e) {
   if (constexpr std::string_view kMost = "anyres_max_"; ratio.starts_with(kMost))
     e.most_tiles = std::atof(ratio.c_str() + kMost.size());
   for (const ConfigTree& item : outer.list("image_grid_pinpoints")) {
-    ConfigReader sides(make_map({{"sides", item->mark, item}}, item->mark));
+    ConfigReader sides(make_map({{"sides", item->location, item}}, item->location));
     const std::vector<double> pixels = sides.numbers("sides", kAtLeastOne);  // height and width
     if (pixels.size() != 2) outer.fail("image_grid_pinpoints", "must be pairs of a height and a width");
     e.grids.push_back({std::floor(pixels[1] / e.image_size), std::floor(pixels[0] / e.image_size)});

@@ -17,7 +17,7 @@ std::set<int> layers_named(HfConfig& in, std::string_view key, int layers) {
   std::set<int> out;
   for (const double at : in.numbers({key})) {
     if (at != std::floor(at) || at < 0 || at >= layers)
-      in.fail(key, fmt::format("there is no layer {}: they are numbered from 0 to {}", at, layers - 1));
+      in.fail(key, fmt::format("there is no layer {}; layers are numbered from 0 to {}", at, layers - 1));
     out.insert(static_cast<int>(at));
   }
   return out;
@@ -36,7 +36,8 @@ ModelSpec without_pruned(const ModelSpec& model, HfConfig& in) {
   ModelSpec out = model;
   const std::string sparsity = in.text({"sparsity"}, "none");
   if (std::find(kSparsities.begin(), kSparsities.end(), sparsity) == kSparsities.end())
-    in.fail("sparsity", fmt::format("'{}' is not known; GPUs multiply '2:4', two zeros in any four weights", sparsity));
+    in.fail("sparsity",
+            fmt::format("'{}' is unknown (valid: none, 2:4, which is two zeros in any four weights)", sparsity));
   out.precision.two_of_four = out.precision.two_of_four || sparsity == "2:4";
   const int count = model.layer_count();
   const std::set<int> whole = layers_named(in, "drop_layers", count),
@@ -45,7 +46,7 @@ ModelSpec without_pruned(const ModelSpec& model, HfConfig& in) {
   if (whole.empty() && attention.empty() && blocks.empty()) return out;
   if (reads_other_caches(model) && !(whole.empty() && attention.empty()))
     in.fail(whole.empty() ? "drop_attention" : "drop_layers",
-            fmt::format("some layers of {} read the cache of others: which ones would be left without is not known",
+            fmt::format("some layers of {} read the caches of others, so its layers and attention cannot be dropped",
                         model.name));
   out.layers.clear();
   out.order.clear();

@@ -358,18 +358,18 @@ ConfigTree quantization_of(HfConfig& in) {
 void say_unquantized(HfConfig& in) {
   const ConfigTree* name = in.outer().whole()->find("_name_or_path");
   if (name == nullptr || !*name || (*name)->kind != ConfigNode::Kind::kScalar) return;
-  const auto checkpoint = parse_checkpoint_name((*name)->scalar, (*name)->mark);
+  const auto checkpoint = parse_checkpoint_name((*name)->scalar, (*name)->location);
   if (checkpoint)
     in.say(fmt::format("its name ends in '{}', but it has no quantization_config: its weights have 16 bit",
                        checkpoint->format));
 }
 
 /// Source location of the group size, for messages.
-Mark mark_of_group(ConfigReader& in) {
+SourceLocation location_of_group(ConfigReader& in) {
   for (std::string_view key : {"group_size", "q_group_size", "config_groups", "quant_config", "quant_type_kwargs"}) {
-    if (in.has(key)) return in.mark_of(key);
+    if (in.has(key)) return in.location_of(key);
   }
-  return in.mark();
+  return in.location();
 }
 
 }  // namespace
@@ -402,7 +402,7 @@ Precision read_checkpoint_precision(HfConfig& in, const ModelSpec& model) {
     p.expert_weights = Dtype::kBf16;
   }
   if (in.text({"expert_dtype"}, "") == "fp4") p.expert_weights = Dtype::kMxfp4;  // DeepSeek-V4
-  check_groups(model, p, {}, mark_of_group(quantization));
+  check_groups(model, p, {}, location_of_group(quantization));
   return p;
 }
 

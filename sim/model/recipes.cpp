@@ -125,17 +125,17 @@ const Recipe* find_recipe(std::string_view name) {
 }
 
 /// Throws ConfigError with the valid names of both kinds.
-[[noreturn]] void fail_name(std::string_view word, const Mark& mark) {
+[[noreturn]] void fail_name(std::string_view word, const SourceLocation& location) {
   std::vector<std::string> valid(dtype_names().begin(), dtype_names().end());
   valid.emplace_back(kTensorFp8);
   for (const Recipe& recipe : kRecipes) valid.emplace_back(recipe.name);
   const std::string nearest = nearest_name(word, valid);
-  throw ConfigError(mark, "unknown number format '" + std::string(word) + "'" +
-                              (nearest.empty() ? "" : "; nearest is '" + nearest + "'") +
-                              " (valid: " + join(valid, ", ") + ")");
+  throw ConfigError(location, "unknown number format '" + std::string(word) + "'" +
+                                  (nearest.empty() ? "" : "; nearest is '" + nearest + "'") +
+                                  " (valid: " + join(valid, ", ") + ")");
 }
 
-void set_named(Precision& p, std::string_view word, const Mark& mark, const ModelSpec& model) {
+void set_named(Precision& p, std::string_view word, const SourceLocation& location, const ModelSpec& model) {
   const std::string name = lower(trim(word));
   if (name == kTensorFp8) return set_weights(p, Dtype::kFp8);
   if (const Recipe* recipe = find_recipe(name)) {
@@ -146,9 +146,9 @@ void set_named(Precision& p, std::string_view word, const Mark& mark, const Mode
   }
   Dtype dtype{};
   try {
-    dtype = parse_dtype(name, mark);
+    dtype = parse_dtype(name, location);
   } catch (const ConfigError&) {
-    fail_name(word, mark);
+    fail_name(word, location);
   }
   set_weights(p, stored_format(model, dtype));
 }
@@ -158,21 +158,21 @@ Dtype read_weights(ConfigReader& in, std::string_view key, Dtype default_value, 
   if (!in.has(key)) return default_value;
   const std::string word = lower(in.text(key));
   if (word == kTensorFp8) return Dtype::kFp8;
-  return stored_format(model, parse_dtype(word, in.mark_of(key)));
+  return stored_format(model, parse_dtype(word, in.location_of(key)));
 }
 
 Dtype read_dtype(ConfigReader& in, std::string_view key, Dtype default_value) {
   if (!in.has(key)) return default_value;
-  const Mark mark = in.mark_of(key);
-  return parse_dtype(in.text(key), mark);
+  const SourceLocation location = in.location_of(key);
+  return parse_dtype(in.text(key), location);
 }
 
 Precision parse_map(const ModelSpec& model, ConfigReader in, bool& asked) {
   Precision p = model.precision;
   for (std::string_view key : {"name", "weights", "recipe"}) {  // a name, and what --weights and the like change of it
     if (!in.has(key)) continue;
-    const Mark mark = in.mark_of(key);
-    set_named(p, in.text(key), mark, model);
+    const SourceLocation location = in.location_of(key);
+    set_named(p, in.text(key), location, model);
   }
   asked = in.has("activations");
   p.activations = read_dtype(in, "activations", p.activations);
@@ -230,7 +230,7 @@ Precision parse_precision(const ModelSpec& model, const ConfigTree& tree, bool& 
   asked = false;
   if (tree && tree->kind == ConfigNode::Kind::kScalar) {
     Precision p = model.precision;
-    set_named(p, tree->scalar, tree->mark, model);
+    set_named(p, tree->scalar, tree->location, model);
     return p;
   }
   return parse_map(model, ConfigReader(tree, "a precision"), asked);

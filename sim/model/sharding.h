@@ -13,9 +13,9 @@ struct Sharding {
   int tp = 1;                 ///< tensor parallelism of attention (of everything if attention_dp is 1)
   int pp = 1;                 ///< pipeline stages
   int dcp = 1;                ///< decode context parallelism: this many of the tp GPUs split a cache by tokens
-  int attention_dp = 1;       ///< data-parallel copies of attention that share one set of experts
+  int attention_dp = 1;       ///< data-parallel attention ranks, which share one set of experts
   int ep = 1;                 ///< expert parallelism; the experts' tensor parallelism is tp * attention_dp / ep
-  int redundant_experts = 0;  ///< redundant copies of experts, over all ep ranks
+  int redundant_experts = 0;  ///< further copies of popular experts, over all ep ranks together (EPLB)
 
   int gpus() const { return tp * pp * attention_dp; }
   int expert_copies() const { return ep > 1 ? redundant_experts : 0; }
@@ -23,9 +23,9 @@ struct Sharding {
 };
 
 /// The source location of each number of a Sharding.
-struct ShardingMarks {
-  Mark tp, pp, dcp, attention_dp, ep;
-  ShardingMarks(const Mark& all = {})
+struct ShardingLocations {
+  SourceLocation tp, pp, dcp, attention_dp, ep;
+  ShardingLocations(const SourceLocation& all = {})
       : tp(all), pp(all), dcp(all), attention_dp(all), ep(all) {}  ///< all at one location
 };
 
@@ -35,18 +35,19 @@ class CannotSplit : public ConfigError {
   using ConfigError::ConfigError;
 };
 
-/// Throws CannotSplit if heads do not divide by tp, KV copies by dcp, experts and their copies by ep, or layers by pp,
-/// at the source location of that number.
-void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingMarks& marks);
+/// Throws CannotSplit if heads do not divide by tp, KV copies by dcp, experts and redundant experts by ep, or layers by
+/// pp, at the source location of that number.
+void check_sharding(const ModelSpec& model, const Sharding& sharding, const ShardingLocations& locations);
 
 /// The same check for `heads` heads of model `model`.
-void check_heads(const std::string& model, double heads, int tp, const Mark& mark);
+void check_heads(const std::string& model, double heads, int tp, const SourceLocation& location);
 /// Throws CannotSplit if `wrong`.
-void refuse(bool wrong, const Mark& mark, const std::string& message);
+void refuse(bool wrong, const SourceLocation& location, const std::string& message);
 bool divides(int parts, double whole);
 
 /// Throws ConfigError if groups of quantized weights do not divide the inputs of a matrix, or a GPU's share of them.
 /// GGUF is exempt because it falls back to smaller blocks, NF4 because its blocks continue across rows.
-void check_groups(const ModelSpec& model, const Precision& precision, const Sharding& sharding, const Mark& mark);
+void check_groups(const ModelSpec& model, const Precision& precision, const Sharding& sharding,
+                  const SourceLocation& location);
 
 }  // namespace roofcast

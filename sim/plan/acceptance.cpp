@@ -22,7 +22,7 @@ struct Acceptance {
 };
 
 Acceptance read_acceptances() {
-  ConfigReader in(load_named("uncertainty", "acceptance", Mark{"uncertainty", 0, 0}), "uncertainty");
+  ConfigReader in(load_named("uncertainty", "acceptance", SourceLocation{"uncertainty", 0, 0}), "uncertainty");
   in.ignore("name");
   Acceptance out;
   ConfigReader methods = in.child("methods");

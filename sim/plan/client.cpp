@@ -120,7 +120,7 @@ class Expansion {
          {std::pair{"drawn_as", client_.drawn_as}, {"distinct_prompts", client_.distinct_prompts}}) {
       if (value) put(key, value);
     }
-    return make_map(std::move(entries_), workload_->mark);
+    return make_map(std::move(entries_), workload_->location);
   }
 
  private:
@@ -128,9 +128,9 @@ class Expansion {
     return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.key == key; });
   }
   void put(const char* key, ConfigTree value) {
-    if (!has(key)) entries_.push_back({key, workload_->mark, std::move(value)});
+    if (!has(key)) entries_.push_back({key, workload_->location, std::move(value)});
   }
-  void put(const char* key, const std::string& text) { put(key, make_scalar(text, workload_->mark)); }
+  void put(const char* key, const std::string& text) { put(key, make_scalar(text, workload_->location)); }
   /// A change by the client overrides a plain number of tokens, but nothing else that the user wrote.
   void change_to(const ConfigNode::Entry& change) {
     for (ConfigNode::Entry& entry : entries_) {
@@ -144,47 +144,48 @@ class Expansion {
   const ConfigTree* find(const char* key) const { return workload_->find(key); }
 
   [[noreturn]] void refuse(const ConfigTree& value, const char* what) const {
-    throw ConfigError(value->mark,
+    throw ConfigError(value->location,
                       fmt::format("client '{}' does not send {} (it takes {})", client_.name, what, loads_of(client_)));
   }
 
   void arrivals() {
     const ConfigTree *concurrency = find("concurrency"), *rate = find("rate"), *delay = find("send_delay");
-    const Mark& mark = workload_->mark;
+    const SourceLocation& location = workload_->location;
     if (concurrency != nullptr && rate != nullptr)
-      throw ConfigError((*rate)->mark, "'concurrency' and 'rate' are two kinds of load; give one");
+      throw ConfigError((*rate)->location, "'concurrency' and 'rate' are two kinds of load; give one");
     if (concurrency != nullptr && !client_.closed_loop) refuse(*concurrency, "a fixed number of requests in flight");
     if (rate != nullptr && !client_.open_loop) refuse(*rate, "requests at a rate");
     if (has("arrivals")) {
       const ConfigTree* load = concurrency != nullptr ? concurrency : rate != nullptr ? rate : delay;
-      if (load != nullptr) throw ConfigError((*load)->mark, "'arrivals' says how requests arrive; leave this out");
+      if (load != nullptr) throw ConfigError((*load)->location, "'arrivals' says how requests arrive; leave this out");
       return;
     }
     if (concurrency != nullptr) {
       ConfigReader in(workload_, "a workload");
       users_ = static_cast<double>(in.integer("concurrency", Range{1.0, 1e6}));
-      std::vector<ConfigNode::Entry> loop{{"process", mark, make_scalar("closed_loop", mark)},
-                                          {"concurrency", mark, *concurrency}};
-      if (client_.think_time) loop.push_back({"think_time", mark, client_.think_time});
+      std::vector<ConfigNode::Entry> loop{{"process", location, make_scalar("closed_loop", location)},
+                                          {"concurrency", location, *concurrency}};
+      if (client_.think_time) loop.push_back({"think_time", location, client_.think_time});
       delay_sends(loop);
-      put("arrivals", make_map(std::move(loop), mark));
+      put("arrivals", make_map(std::move(loop), location));
     } else if (rate != nullptr && (*rate)->scalar != "inf") {
-      std::vector<ConfigNode::Entry> open{{"process", mark, make_scalar("poisson", mark)}, {"rate", mark, *rate}};
-      if (delay != nullptr) open.push_back({"send_delay", (*delay)->mark, *delay});  // refused where it is read
-      put("arrivals", make_map(std::move(open), mark));
+      std::vector<ConfigNode::Entry> open{{"process", location, make_scalar("poisson", location)},
+                                          {"rate", location, *rate}};
+      if (delay != nullptr) open.push_back({"send_delay", (*delay)->location, *delay});  // refused where it is read
+      put("arrivals", make_map(std::move(open), location));
     } else if (rate != nullptr || client_.all_at_once) {
-      std::vector<ConfigNode::Entry> once{{"process", mark, make_scalar("all_at_once", mark)}};
+      std::vector<ConfigNode::Entry> once{{"process", location, make_scalar("all_at_once", location)}};
       delay_sends(once);
-      put("arrivals", make_map(std::move(once), mark));
+      put("arrivals", make_map(std::move(once), location));
     } else {
-      throw ConfigError(mark, fmt::format("client '{}' needs {}", client_.name, loads_of(client_)));
+      throw ConfigError(location, fmt::format("client '{}' needs {}", client_.name, loads_of(client_)));
     }
   }
 
   void delay_sends(std::vector<ConfigNode::Entry>& arrivals) const {
     const ConfigTree* own = find("send_delay");
     if (own != nullptr || client_.send_delay)
-      arrivals.push_back({"send_delay", workload_->mark, own != nullptr ? *own : client_.send_delay});
+      arrivals.push_back({"send_delay", workload_->location, own != nullptr ? *own : client_.send_delay});
   }
 
   /// Takes a plain number of output tokens as their mean.
@@ -194,13 +195,13 @@ class Expansion {
       if (client_.output_cv <= 0 || entry.key != "output_tokens" || !plain) continue;
       ConfigReader in(workload_, "a workload");
       const auto mean = in.integer(entry.key, Range{1.0, 1e6});
-      const Mark& mark = entry.value->mark;
-      entry.value = make_map({{"distribution", mark, make_scalar("lognormal", mark)},
-                              {"mean", mark, make_scalar(std::to_string(mean), mark)},
-                              {"cv", mark, make_scalar(fmt::format("{}", client_.output_cv), mark)},
-                              {"min", mark, make_scalar("1", mark)},
-                              {"max", mark, make_scalar(std::to_string(8 * mean), mark)}},
-                             mark);
+      const SourceLocation& location = entry.value->location;
+      entry.value = make_map({{"distribution", location, make_scalar("lognormal", location)},
+                              {"mean", location, make_scalar(std::to_string(mean), location)},
+                              {"cv", location, make_scalar(fmt::format("{}", client_.output_cv), location)},
+                              {"min", location, make_scalar("1", location)},
+                              {"max", location, make_scalar(std::to_string(8 * mean), location)}},
+                             location);
     }
   }
 
@@ -215,11 +216,11 @@ class Expansion {
       const auto most = in.integer(entry.key, Range{1.0, 1e7});
       const auto least =
           std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(most) * client_.length_ratio));
-      const Mark& mark = entry.value->mark;
-      entry.value = make_map({{"distribution", mark, make_scalar("uniform", mark)},
-                              {"min", mark, make_scalar(std::to_string(least), mark)},
-                              {"max", mark, make_scalar(std::to_string(most), mark)}},
-                             mark);
+      const SourceLocation& location = entry.value->location;
+      entry.value = make_map({{"distribution", location, make_scalar("uniform", location)},
+                              {"min", location, make_scalar(std::to_string(least), location)},
+                              {"max", location, make_scalar(std::to_string(most), location)}},
+                             location);
     }
   }
 
@@ -258,7 +259,7 @@ class Expansion {
 
 void check_client(const ConfigTree& document) { (void)parse_client_document(document); }
 
-std::string find_client(const std::string& name, const Mark& origin) {
+std::string find_client(const std::string& name, const SourceLocation& origin) {
   const std::vector<std::string> names = names_of("clients");
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     for (const std::string& each : names) {
@@ -269,7 +270,7 @@ std::string find_client(const std::string& name, const Mark& origin) {
   return name;
 }
 
-bool changes_by_day(const std::string& name, const Mark& origin) {
+bool changes_by_day(const std::string& name, const SourceLocation& origin) {
   const Client client = parse_client_document(load_named("clients", find_client(name, origin), origin));
   return std::any_of(client.changes.begin(), client.changes.end(),
                      [](const Client::Change& change) { return asks_for_day(change.when); });
@@ -278,15 +279,15 @@ bool changes_by_day(const std::string& name, const Mark& origin) {
 ConfigTree expand_client(const ConfigTree& workload, const DeploymentFacts& facts) {
   const ConfigTree* name = workload && workload->kind == ConfigNode::Kind::kMap ? workload->find("client") : nullptr;
   if (name == nullptr || !*name) return workload;
-  const std::string client_name = find_client((*name)->scalar, (*name)->mark);
-  const Client client = parse_client_document(load_named("clients", client_name, (*name)->mark));
+  const std::string client_name = find_client((*name)->scalar, (*name)->location);
+  const Client client = parse_client_document(load_named("clients", client_name, (*name)->location));
   if (!client.engines.empty() && !facts.engine.empty() &&
       std::find(client.engines.begin(), client.engines.end(), facts.engine) == client.engines.end())
-    throw ConfigError((*name)->mark, fmt::format("client '{}' sends its load to {} alone, not to {}", client_name,
-                                                 join(client.engines, ", "), facts.engine));
+    throw ConfigError((*name)->location, fmt::format("client '{}' sends its load to {} alone, not to {}", client_name,
+                                                     join(client.engines, ", "), facts.engine));
   DeploymentFacts dated = facts;
   if (const ConfigTree* day = workload->find("client_date"); day != nullptr && *day) {
-    if (!is_date((*day)->scalar)) throw ConfigError((*day)->mark, "'client_date' must be a day as 2025-12-31");
+    if (!is_date((*day)->scalar)) throw ConfigError((*day)->location, "'client_date' must be a day as 2025-12-31");
     dated.client_date = (*day)->scalar;
   }
   dated.prompt_tokens = longest_of(workload->find("prompt_tokens"));

@@ -17,12 +17,12 @@ namespace roofcast {
 ConfigTree expand_client(const ConfigTree& workload, const DeploymentFacts& facts);
 
 /// Whether a rule of that client depends on its date (client_since, client_until).
-bool changes_by_day(const std::string& client, const Mark& origin);
+bool changes_by_day(const std::string& client, const SourceLocation& origin);
 
 /// Checks a document of configs/clients.
 void check_client(const ConfigTree& document);
 
 /// The client with that name or alias (`also`).
-std::string find_client(const std::string& name, const Mark& origin);
+std::string find_client(const std::string& name, const SourceLocation& origin);
 
 }  // namespace roofcast

@@ -38,9 +38,11 @@ std::string query_name(const DeploymentFlag& flag) {
 }
 
 ConfigTree with_trace(const ConfigTree& scenario, const std::string& file, const std::string& format) {
-  const Mark mark{"--trace", 0, 0};
-  const auto word = [](const std::string& text, const char* flag) { return make_scalar(text, Mark{flag, 0, 0}); };
-  ConfigTree tree = with_value(scenario, "workload", make_map({}, mark), "--trace");
+  const SourceLocation location{"--trace", 0, 0};
+  const auto word = [](const std::string& text, const char* flag) {
+    return make_scalar(text, SourceLocation{flag, 0, 0});
+  };
+  ConfigTree tree = with_value(scenario, "workload", make_map({}, location), "--trace");
   tree = with_value(tree, "workload.arrivals.process", word("trace", "--trace"), "--trace");
   tree = with_value(tree, "workload.arrivals.file", word(file, "--trace"), "--trace");
   if (format.empty()) return tree;

@@ -58,7 +58,7 @@ Disaggregation parse_disaggregation(ConfigReader in, const ConfigTree& scenario,
       *read_deployment(worker, decode.fidelity, out.prefill_replicas, specs, {use.workload, true, use.load}));
   worker.finish();
   if (deployment->precision.kv_cache != decode.precision.kv_cache) {
-    throw ConfigError(in.mark(),
+    throw ConfigError(in.location(),
                       fmt::format("prefill keeps its cache in {} and decode in {}; what is sent must be read as it is",
                                   name_of(deployment->precision.kv_cache), name_of(decode.precision.kv_cache)));
   }

@@ -20,7 +20,7 @@ std::string image_of_day(const ConfigTree& scenario, const ConfigTree& engine, b
   if (day == nullptr || !*day || told || name == nullptr || !*name) return "";
   const std::string& engine_name = (*name)->scalar;
   if (engine_name.find('@') != std::string::npos) return "";
-  const LaunchRecipe launched = find_launch_recipe((*recipe)->scalar, (*recipe)->mark);
+  const LaunchRecipe launched = find_launch_recipe((*recipe)->scalar, (*recipe)->location);
   const std::string apart = disaggregated ? image_on(launched, engine_name + "-workers", (*day)->scalar) : "";
   return apart.empty() ? image_on(launched, engine_name, (*day)->scalar) : apart;
 }
@@ -28,7 +28,7 @@ std::string image_of_day(const ConfigTree& scenario, const ConfigTree& engine, b
 std::string release_taken_for(const EngineSpec& engine) {
   const std::vector<std::string> names = names_of("engines");
   if (engine.version.empty() || std::find(names.begin(), names.end(), engine.name) == names.end()) return "";
-  const ConfigTree document = load_document("engines", engine.name, Mark{"engines", 0, 0});
+  const ConfigTree document = load_document("engines", engine.name, SourceLocation{"engines", 0, 0});
   if (!has_releases(document)) return "";
   std::string before;
   for (const ConfigTree& release : (*document->find("releases"))->items) {

@@ -68,7 +68,8 @@ double skew_of_counts(const CsvTable& counts, const ModelSpec& model) {
     if (const FeedForwardFacts facts = facts_of(kind.feed_forward); facts.experts > 0) routed = facts;
   }
   if (routed.experts <= 0)
-    throw ConfigError(Mark{counts.path(), 1, 1}, fmt::format("{} has no routed experts to count", model.name));
+    throw ConfigError(SourceLocation{counts.path(), 1, 1},
+                      fmt::format("{} has no routed experts to count", model.name));
   const std::size_t expert_column = counts.column("expert"), token_column = counts.column("tokens");
   const std::optional<std::size_t> layer_column = counts.find("layer");
   const auto experts = static_cast<std::size_t>(routed.experts);
@@ -78,23 +79,24 @@ double skew_of_counts(const CsvTable& counts, const ModelSpec& model) {
     tokens.resize(experts, -1.0);
     const double expert = counts.number(row, expert_column), got = counts.number(row, token_column);
     if (expert < 0 || expert >= routed.experts || expert != std::floor(expert)) {
-      throw ConfigError(counts.mark(row, expert_column),
+      throw ConfigError(counts.location(row, expert_column),
                         fmt::format("{} has the experts 0 to {}, got {:g}", model.name, experts - 1, expert));
     }
     double& place = tokens[static_cast<std::size_t>(expert)];
     if (place >= 0)
-      throw ConfigError(counts.mark(row, expert_column), fmt::format("expert {:g} is counted twice", expert));
-    if (got < 0) throw ConfigError(counts.mark(row, token_column), "must be at least 0");
+      throw ConfigError(counts.location(row, expert_column), fmt::format("expert {:g} is counted twice", expert));
+    if (got < 0) throw ConfigError(counts.location(row, token_column), "must be at least 0");
     place = got;
   }
-  if (layers.empty()) throw ConfigError(Mark{counts.path(), 1, 1}, "counts no expert");
+  if (layers.empty()) throw ConfigError(SourceLocation{counts.path(), 1, 1}, "counts no expert");
   double skew = 0;
   for (auto& [layer, tokens] : layers) {
     for (double& t : tokens) t = std::max(0.0, t);
     if (std::all_of(tokens.begin(), tokens.end(), [](double t) { return t <= 0; }))
-      throw ConfigError(Mark{counts.path(), 1, 1}, fmt::format("layer {:g} has no tokens", layer));
+      throw ConfigError(SourceLocation{counts.path(), 1, 1}, fmt::format("layer {:g} has no tokens", layer));
     const auto fail = [&, layer = layer](const std::string& what) {
-      throw ConfigError(Mark{counts.path(), 1, 1}, layer_column ? fmt::format("layer {:g}: {}", layer, what) : what);
+      throw ConfigError(SourceLocation{counts.path(), 1, 1},
+                        layer_column ? fmt::format("layer {:g}: {}", layer, what) : what);
     };
     skew += skew_of_layer(tokens, routed.top_k, fail) / static_cast<double>(layers.size());
   }

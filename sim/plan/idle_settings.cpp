@@ -428,8 +428,8 @@ void add_client_date(std::vector<std::string>& lines, const ConfigTree& scenario
     return;
   }
   const bool asked =
-      recipe != nullptr && *recipe && asks_for_day(find_launch_recipe((*recipe)->scalar, (*recipe)->mark));
-  if (!asked && !changes_by_day((*client)->scalar, (*client)->mark))
+      recipe != nullptr && *recipe && asks_for_day(find_launch_recipe((*recipe)->scalar, (*recipe)->location));
+  if (!asked && !changes_by_day((*client)->scalar, (*client)->location))
     lines.push_back(fmt::format("workload.client_date changes nothing here: client '{}' is the same on all days",
                                 (*client)->scalar));
 }

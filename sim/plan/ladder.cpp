@@ -255,7 +255,7 @@ class Climber {
 Ladder climb(const ConfigTree& scenario, Fidelity fidelity, const LadderOptions& options) {
   ConfigTree tree = part(scenario, "engine") ? scenario : set(scenario, "engine=vllm");
   Goal goal{tree, read_scenario(tree, fidelity)};
-  if (!goal.scenario.workload) throw ConfigError(scenario->mark, "a ladder needs a 'workload'");
+  if (!goal.scenario.workload) throw ConfigError(scenario->location, "a ladder needs a 'workload'");
   if (goal.deployment().engine.max_model_len == 0) {  // a contiguous slot is as long as the longest request can be
     const WorkloadSpec& w = *goal.scenario.workload;
     goal.tree =

@@ -30,36 +30,37 @@ void check_launch(const Deployment& d, const ConfigTree& engine, bool forced) {
   if (const ConfigTree* block = written(engine, "block_size");
       vllm && block && e.block_size != 0 &&
       std::find(kVllmBlocks.begin(), kVllmBlocks.end(), e.block_size) == kVllmBlocks.end()) {
-    throw ConfigError((*block)->mark, fmt::format("vLLM takes a 'block_size' of {}, not {}",
-                                                  fmt::join(kVllmBlocks, ", "), e.block_size));
+    throw ConfigError((*block)->location, fmt::format("vLLM takes a 'block_size' of {}, not {}",
+                                                      fmt::join(kVllmBlocks, ", "), e.block_size));
   }
   if (const ConfigTree* asynchronous = written(engine, "async_scheduling");
       asynchronous && ConfigReader(engine, "an engine").boolean("async_scheduling", false)) {
     if (e.name == "hf-transformers")
-      throw ConfigError((*asynchronous)->mark,
+      throw ConfigError((*asynchronous)->location,
                         "generate() prepares a step when the last one has ended: it has no "
                         "'async_scheduling'");
     if (!e.async_pipelines && d.sharding.pp > 1)
-      throw ConfigError((*asynchronous)->mark,
+      throw ConfigError((*asynchronous)->location,
                         fmt::format("{} {} has no 'async_scheduling' with pipeline stages{}", vllm ? "vLLM" : e.name,
                                     e.version, vllm ? "; vLLM 0.15 has it" : ""));
   }
   // src/llama-kv-cache.cpp: cells of one token
   if (const ConfigTree* block = written(engine, "block_size"); e.name == "llama-cpp" && block && e.block_size > 1)
-    throw ConfigError((*block)->mark,
+    throw ConfigError((*block)->location,
                       fmt::format("llama-server's cache has cells of one token: a 'block_size' of 1, or "
                                   "0 for slots of their own, not {}",
                                   e.block_size));
   // vllm/config/scheduler.py: SchedulerConfig.verify_max_model_len
   if (const ConfigTree* tokens = written(engine, "max_num_batched_tokens");
       vllm && tokens && written(engine, "max_num_seqs") && e.max_num_batched_tokens < e.max_num_seqs) {
-    throw ConfigError((*tokens)->mark, fmt::format("vLLM refuses 'max_num_batched_tokens: {}' below 'max_num_seqs: {}'",
-                                                   e.max_num_batched_tokens, e.max_num_seqs));
+    throw ConfigError((*tokens)->location,
+                      fmt::format("vLLM refuses 'max_num_batched_tokens: {}' below 'max_num_seqs: {}'",
+                                  e.max_num_batched_tokens, e.max_num_seqs));
   }
   // vllm/config/model.py: _get_and_verify_max_len; sglang/srt/configs/model_config.py: context_length
   if (const ConfigTree* length = written(engine, "max_model_len");
       (vllm || sglang) && !forced && length && d.model.max_context > 0 && e.max_model_len > d.model.max_context) {
-    throw ConfigError((*length)->mark,
+    throw ConfigError((*length)->location,
                       fmt::format("{} refuses 'max_model_len: {}' beyond the context of {}, {:.0f} tokens; "
                                   "--force-unsupported estimates it all the same",
                                   vllm ? "vLLM" : "SGLang", e.max_model_len, d.model.name, d.model.max_context));
@@ -90,13 +91,14 @@ std::string context_text(const Deployment& d, const ServedContext& context) {
                      context.asked, then);
 }
 
-void check_draft(const Deployment& target, const Deployment& draft, const Mark& mark) {
+void check_draft(const Deployment& target, const Deployment& draft, const SourceLocation& location) {
   constexpr double kPadding = 0.01;  // tables of one tokenizer are padded to different sizes
   const double here = target.model.vocabulary, there = draft.model.vocabulary;
   if (std::abs(here - there) <= kPadding * std::max(here, there)) return;
-  throw ConfigError(mark, fmt::format("{} has {:.0f} tokens, {} has {:.0f}: a draft model needs the tokenizer of the "
-                                      "model that it drafts for",
-                                      draft.model.name, there, target.model.name, here));
+  throw ConfigError(location,
+                    fmt::format("{} has {:.0f} tokens, {} has {:.0f}: a draft model needs the tokenizer of the "
+                                "model that it drafts for",
+                                draft.model.name, there, target.model.name, here));
 }
 
 }  // namespace roofcast

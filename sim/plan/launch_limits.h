@@ -13,8 +13,8 @@ struct Deployment;
 /// Throws ConfigError if the engine refuses settings of the scenario's `engine` at launch. `forced` skips checks that
 /// can be overridden (VLLM_ALLOW_LONG_MAX_MODEL_LEN). A `block_size` of 0 means a contiguous cache.
 void check_launch(const Deployment& deployment, const ConfigTree& engine, bool forced);
-/// The same for the draft model; `mark` is the source location of its name.
-void check_draft(const Deployment& target, const Deployment& draft, const Mark& mark);
+/// The same for the draft model; `location` is the source location of its name.
+void check_draft(const Deployment& target, const Deployment& draft, const SourceLocation& location);
 
 /// Maximum tokens per sequence; 0: unlimited.
 struct ServedContext {

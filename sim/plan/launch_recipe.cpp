@@ -42,9 +42,9 @@ ConfigTree with_amounts(const ConfigTree& settings, const DeploymentFacts& facts
       }
       constexpr double kMost = 1 << 24;
       if (!(amount.value >= 1 && amount.value <= kMost))
-        throw ConfigError(entry->value->mark,
+        throw ConfigError(entry->value->location,
                           fmt::format("'{}' comes out at {:g}; it must be from 1 to {:.0f}", key, amount.value, kMost));
-      entry->value = make_scalar(fmt::format("{:.0f}", amount.value), entry->value->mark);
+      entry->value = make_scalar(fmt::format("{:.0f}", amount.value), entry->value->location);
     }
     if (key == "max_num_seqs" && !limit.from_scenario)
       limit.max_num_seqs = std::strtod(entry->value->scalar.c_str(), nullptr);
@@ -86,16 +86,16 @@ LaunchRecipe parse_launch_recipe(const ConfigTree& tree) {
     rule.finish();
     for (const std::string& column : read.unread) {
       if (std::find(kLaunchColumns.begin(), kLaunchColumns.end(), column) == kLaunchColumns.end())
-        throw ConfigError(item->mark, unknown_name("launch column", column, kLaunchColumns));
+        throw ConfigError(item->location, unknown_name("launch column", column, kLaunchColumns));
     }
     for (const ConfigTree& settings : {read.engine, read.precision}) {
       if (settings && settings->kind != ConfigNode::Kind::kMap)
-        throw ConfigError(settings->mark, "what a rule sets must be a map");
+        throw ConfigError(settings->location, "what a rule sets must be a map");
     }
     (void)holds(read.when, {});  // throws for invalid keys
     for (const char* key : {"name", "version"}) {
       if (read.engine && read.engine->find(key) != nullptr)
-        throw ConfigError(read.engine->mark, fmt::format("a rule does not choose the engine: leave '{}' out", key));
+        throw ConfigError(read.engine->location, fmt::format("a rule does not choose the engine: leave '{}' out", key));
     }
     recipe.rules.push_back(std::move(read));
   }
@@ -111,7 +111,7 @@ const std::map<std::string, LaunchRecipe>& all_recipes() {
     std::map<std::string, LaunchRecipe> recipes;
     for (const std::string& each : names_of("recipes")) {
       try {
-        const LaunchRecipe recipe = parse_launch_recipe(load_named("recipes", each, Mark{"recipes", 0, 0}));
+        const LaunchRecipe recipe = parse_launch_recipe(load_named("recipes", each, SourceLocation{"recipes", 0, 0}));
         recipes.emplace(each, recipe);
         for (const std::string& other : recipe.also) recipes.emplace(other, recipe);
       } catch (const ConfigError&) {
@@ -136,7 +136,7 @@ std::optional<LaunchRecipe> known_launch_recipe(const std::string& name) {
   return at != all_recipes().end() ? std::optional(at->second) : std::nullopt;
 }
 
-LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin) {
+LaunchRecipe find_launch_recipe(const std::string& name, const SourceLocation& origin) {
   if (auto recipe = known_launch_recipe(name)) return *std::move(recipe);
   return parse_launch_recipe(load_named("recipes", name, origin));
 }
@@ -156,7 +156,7 @@ std::string image_on(const LaunchRecipe& recipe, const std::string& engine, cons
 }
 
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, SequenceLimit limit,
-                           const Mark& origin) {
+                           const SourceLocation& origin) {
   const bool launches = recipe.engines.empty() ||
                         std::find(recipe.engines.begin(), recipe.engines.end(), facts.engine) != recipe.engines.end();
   if (!launches) {

@@ -40,7 +40,7 @@ struct LaunchRecipe {
 /// Reads a document of configs/recipes.
 LaunchRecipe parse_launch_recipe(const ConfigTree& tree);
 /// The recipe with that name or alias. Throws ConfigError with the nearest name.
-LaunchRecipe find_launch_recipe(const std::string& name, const Mark& origin);
+LaunchRecipe find_launch_recipe(const std::string& name, const SourceLocation& origin);
 
 /// Names and aliases of all recipes.
 std::vector<std::string> launch_recipe_names();
@@ -64,7 +64,7 @@ struct SequenceLimit {
   bool from_scenario = false;  ///< rules then do not change it
 };
 LaunchSettings settings_of(const LaunchRecipe& recipe, const DeploymentFacts& facts, SequenceLimit limit,
-                           const Mark& origin);
+                           const SourceLocation& origin);
 
 /// Whether the date of the client matters: `images` has dates, or a rule depends on it.
 bool asks_for_day(const LaunchRecipe& recipe);

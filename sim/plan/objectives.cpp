@@ -73,7 +73,7 @@ void refuse_gaps_of_clients(const WorkloadSpec& workload) {
     if (!client.objectives) continue;
     for (const Objective& o : parse_objectives(ConfigReader(client.objectives, "objectives"))) {
       if (o.metric == LatencyMetric::kItl)
-        throw ConfigError(client.objectives->mark,
+        throw ConfigError(client.objectives->location,
                           "in a plan, objectives of one kind of clients limit its TTFT, TPOT and E2E latency, not "
                           "single gaps: 'tpot' in place of 'itl'");
     }

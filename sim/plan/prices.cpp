@@ -37,7 +37,7 @@ PriceQuote owned_quote(ConfigReader& in) {
       in.power("power", Watts{0}).value / 1e3 * in.number("power_usage_effectiveness", 1.0, {1.0, 5.0});
   const double electricity = kilowatts * in.number("usd_per_kwh", 0.0, kAtLeastZero);
   if (usd + electricity <= 0)
-    in.fail("usd_per_kwh", "an owned GPU cannot be free: 'usd_per_gpu', or 'power' and 'usd_per_kwh' above 0");
+    in.fail("usd_per_kwh", "an owned GPU cannot be free: set 'usd_per_gpu', or 'power' and 'usd_per_kwh'");
   if (electricity <= 0) who = "own, without electricity";
   return {.tier = "owned",
           .provider = who,
@@ -65,7 +65,7 @@ PriceOffer parse_offer(ConfigReader in, const PriceQuote& provider) {
 std::vector<PriceOffer> read_offers() {
   std::vector<PriceOffer> offers;
   for (const std::string& name : names_of("prices")) {
-    ConfigReader in(load_named("prices", name, Mark{"prices", 0, 0}), "a price list");
+    ConfigReader in(load_named("prices", name, SourceLocation{"prices", 0, 0}), "a price list");
     const PriceQuote provider{.tier = "",
                               .provider = in.text("name"),
                               .region = in.text("region"),
@@ -133,14 +133,15 @@ int instances_of(int host, Replicas a, Replicas b) {
 /// Prefill and decode workers rent from one provider, if one has both.
 template <class Visit>
 void each_offer(const Deployment& d, const Deployment* prefill, Visit visit) {
-  const auto any = [](const Deployment* of) { return of != nullptr && !of->offers.empty(); };
-  const std::size_t own = any(&d) ? d.offers.size() : 1, other = any(prefill) ? prefill->offers.size() : 1;
+  const auto has_offers = [](const Deployment* of) { return of != nullptr && !of->offers.empty(); };
+  const std::size_t own = has_offers(&d) ? d.offers.size() : 1,
+                    other = has_offers(prefill) ? prefill->offers.size() : 1;
   bool found = false;
   for (const bool one_provider : {true, false}) {
     for (std::size_t i = 0; i < own; ++i) {
-      const PriceQuote* a = any(&d) ? &d.offers[i] : nullptr;
+      const PriceQuote* a = has_offers(&d) ? &d.offers[i] : nullptr;
       for (std::size_t k = 0; k < other; ++k) {
-        const PriceQuote* b = any(prefill) ? &prefill->offers[k] : nullptr;
+        const PriceQuote* b = has_offers(prefill) ? &prefill->offers[k] : nullptr;
         if (one_provider && (a == nullptr || b == nullptr || a->provider != b->provider)) continue;
         found = true;
         visit(a, b);
@@ -180,19 +181,19 @@ std::span<const PriceOffer> price_offers() {
 }
 
 double usual_usd_per_kwh() {
-  const ConfigTree list = load_named("prices", "us-electricity", Mark{"prices", 0, 0});
+  const ConfigTree list = load_named("prices", "us-electricity", SourceLocation{"prices", 0, 0});
   return ConfigReader(list, "a price list").number("usd_per_kwh", kPositive);
 }
 
 PriceQuestion parse_price(const ConfigTree& tree) {
   PriceQuestion question;
   if (!tree) return question;
-  question.mark = tree->mark;
+  question.location = tree->location;
   if (tree->kind == ConfigNode::Kind::kScalar) {
     if (tree->scalar.find("USD") != std::string::npos)
-      throw ConfigError(tree->mark, fmt::format("'{}' is no tier ({}); a price of your own is the GPU's: gpu.price",
-                                                tree->scalar, fmt::join(kTiers, ", ")));
-    ConfigReader in(make_map({{"tier", tree->mark, tree}}, tree->mark), "a price");
+      throw ConfigError(tree->location, fmt::format("'{}' is not a tier ({}); set a price of your own as gpu.price",
+                                                    tree->scalar, fmt::join(kTiers, ", ")));
+    ConfigReader in(make_map({{"tier", tree->location, tree}}, tree->location), "a price");
     question.tier = tier_of(in);
     return question;
   }
@@ -233,7 +234,7 @@ void set_offers(Deployment& d, const PriceQuestion& question, bool written) {
     d.offers = quotes_of(d.gpu, tier, question.provider, d.sharding.gpus());
     if (!d.offers.empty() || question.tier.empty()) return;
     throw NoOffer(
-        question.mark,
+        question.location,
         fmt::format("no {} price{} of {} for {} GPU{} at once is known (known: {}); 'gpu: {{name: {}, price: 2 "
                     "USD/h}}' gives one",
                     tier, question.provider.empty() ? "" : " of " + question.provider, d.gpu.name, d.sharding.gpus(),
@@ -319,7 +320,7 @@ std::uint64_t prices_fingerprint() {
   static const std::uint64_t print = [] {
     std::uint64_t state = hash_text("prices");
     for (const std::string& name : names_of("prices"))
-      state = hash_text(to_yaml(*load_named("prices", name, Mark{"prices", 0, 0})), state);
+      state = hash_text(to_yaml(*load_named("prices", name, SourceLocation{"prices", 0, 0})), state);
     return state;
   }();
   return print;

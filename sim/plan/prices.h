@@ -38,7 +38,7 @@ struct PriceQuestion {
   std::string tier;  ///< empty: not given, which means on_demand
   std::string provider;
   std::optional<PriceOffer> own;
-  Mark mark;
+  SourceLocation location;
 };
 PriceQuestion parse_price(const ConfigTree& tree);
 

@@ -67,7 +67,7 @@ bool flag_is(const std::optional<bool>& asked, bool known, bool value) { return 
 void check_architectures(ConfigReader& in) {
   if (!in.has("architecture")) return;
   for (const std::string& name : in.texts("architecture")) {
-    if (name.find('*') == std::string::npos) parse_architecture(name, in.mark_of("architecture"));
+    if (name.find('*') == std::string::npos) parse_architecture(name, in.location_of("architecture"));
   }
 }
 
@@ -86,9 +86,9 @@ class AmountParser {
 
  private:
   [[noreturn]] void fail() const {
-    throw ConfigError(node_.mark, fmt::format("'{}' is not a sum of numbers, prompt_tokens, output_tokens, "
-                                              "concurrency, max_num_seqs and max(a, b)",
-                                              text_));
+    throw ConfigError(node_.location, fmt::format("'{}' is not a sum of numbers, prompt_tokens, output_tokens, "
+                                                  "concurrency, max_num_seqs and max(a, b)",
+                                                  text_));
   }
   void skip() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;

@@ -37,14 +37,14 @@ int count_of(ConfigReader& in, std::string_view key, int default_value) {
   return static_cast<int>(in.integer(key, default_value, {1, 65536}));
 }
 
-Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, ShardingMarks& marks) {
+Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, ShardingLocations& locations) {
   Sharding s;
   if (!in) return s;
-  marks.tp = in->mark_of("tp");
-  marks.pp = in->mark_of("pp");
-  marks.dcp = in->mark_of("dcp");
-  marks.attention_dp = in->mark_of("attention_dp");
-  marks.ep = in->mark_of("ep");
+  locations.tp = in->location_of("tp");
+  locations.pp = in->location_of("pp");
+  locations.dcp = in->location_of("dcp");
+  locations.attention_dp = in->location_of("attention_dp");
+  locations.ep = in->location_of("ep");
   s.tp = count_of(*in, "tp", 1);
   s.pp = count_of(*in, "pp", 1);
   s.dcp = count_of(*in, "dcp", 1);
@@ -60,7 +60,7 @@ Sharding parse_parallelism(std::optional<ConfigReader> in, int& replicas, Shardi
 double parse_skew(ConfigReader& in, const ModelSpec& model, double default_value) {
   if (!in.has("counts")) return in.number("skew", default_value, {0.0, kMostSkew});
   if (in.has("skew")) in.fail("skew", "comes from the 'counts': give one of them");
-  const std::string file = beside(in.text("counts"), in.mark_of("counts"));
+  const std::string file = beside(in.text("counts"), in.location_of("counts"));
   if (std::error_code unknown; !std::filesystem::exists(file, unknown))
     in.fail("counts", fmt::format("no such file '{}'", file));
   return skew_of_counts(CsvTable::read_file(file), model);
@@ -73,8 +73,9 @@ Routing parse_routing(std::optional<ConfigReader> in, const ModelSpec& model, Sh
   routing.kind = static_cast<Routing::Kind>(in->choice("distribution", kKinds, static_cast<std::size_t>(routing.kind)));
   sharding.redundant_experts = static_cast<int>(in->integer("redundant_experts", 0, {0, 65536}));
   if (sharding.redundant_experts > 0 && routing.kind == Routing::Kind::kPowerLaw) {
-    in->fail("redundant_experts",
-             "power_law is a benchmark's draw, which has no copies; use popularity, uniform or balanced");
+    in->fail(
+        "redundant_experts",
+        "power_law is how a benchmark draws loads, without redundant experts; use popularity, uniform or balanced");
   }
   if (routing.kind == Routing::Kind::kPowerLaw) routing.exponent = in->number("exponent", routing.exponent, {0.0, 8.0});
   if (routing.kind == Routing::Kind::kPopularity) routing.skew = parse_skew(*in, model, routing.skew);
@@ -100,37 +101,37 @@ void check_scheduler(const EngineSpec& engine, const ConfigTree& tree) {
 }
 
 /// Only some GPUs have matrix units that skip zeros.
-void check_sparsity(const Deployment& d, const Mark& mark) {
+void check_sparsity(const Deployment& d, const SourceLocation& location) {
   const Architecture a = d.gpu.architecture;
   const bool skips = a == Architecture::kAmpere || a == Architecture::kAda || a == Architecture::kHopper ||
                      a == Architecture::kBlackwell || a == Architecture::kBlackwellGeforce;
   if (d.precision.two_of_four && !skips)
-    throw ConfigError(mark,
+    throw ConfigError(location,
                       fmt::format("2:4 weights need sparse matrix units, which NVIDIA's GPUs have from Ampere on; "
                                   "{} has none",
                                   d.gpu.name));
 }
 
 /// Refuses a published generation of FlashAttention on a GPU, or for heads, that it was not written for.
-void check_generation(const FlashGeneration& generation, const Deployment& d, const Mark& mark) {
+void check_generation(const FlashGeneration& generation, const Deployment& d, const SourceLocation& location) {
   const std::string kernel = fmt::format("'attention_kernel: {}'", generation.name);
   if (const auto why = cannot_run(generation, d.gpu))
-    throw ConfigError(mark, fmt::format("{} {}; {} cannot run it", kernel, *why, d.gpu.name));
+    throw ConfigError(location, fmt::format("{} {}; {} cannot run it", kernel, *why, d.gpu.name));
   for (const LayerKind& layer : d.model.layers) {
     const auto mixer = model_of(layer.mixer);
     const MixerFacts facts = mixer->facts();
     if (facts.indexer || facts.cache == TokenCache::kLatent)
-      throw ConfigError(
-          mark, fmt::format("{} needs attention with keys per head; {} has {}", kernel, d.model.name, mixer->name()));
+      throw ConfigError(location, fmt::format("{} needs attention with keys per head; {} has {}", kernel, d.model.name,
+                                              mixer->name()));
     const auto heads = mixer->cached_heads();
     if (!heads) continue;
     if (heads->head_dim > generation.most_head_dim)
-      throw ConfigError(mark, fmt::format("{} takes heads of at most {} values; those of {} have {}", kernel,
-                                          generation.most_head_dim, d.model.name, heads->head_dim));
+      throw ConfigError(location, fmt::format("{} takes heads of at most {} values; those of {} have {}", kernel,
+                                              generation.most_head_dim, d.model.name, heads->head_dim));
     if (heads->window > 0 && generation.outputs_in_memory)
-      throw ConfigError(mark, fmt::format("{} has no sliding windows (they came with FlashAttention 2.3); {} has "
-                                          "one of {} tokens",
-                                          kernel, d.model.name, heads->window));
+      throw ConfigError(location, fmt::format("{} has no sliding windows (they came with FlashAttention 2.3); {} has "
+                                              "one of {} tokens",
+                                              kernel, d.model.name, heads->window));
   }
 }
 
@@ -138,20 +139,22 @@ void check_generation(const FlashGeneration& generation, const Deployment& d, co
 void check_attention_kernel(const Deployment& d, const ConfigTree& engine) {
   const std::string& kernel = d.engine.attention_kernel;
   const ConfigTree* written = engine->kind == ConfigNode::Kind::kMap ? engine->find("attention_kernel") : nullptr;
-  const Mark mark = written != nullptr ? (*written)->mark : engine->mark;
-  if (const FlashGeneration* generation = generation_of(d.attention_kernel())) check_generation(*generation, d, mark);
+  const SourceLocation location = written != nullptr ? (*written)->location : engine->location;
+  if (const FlashGeneration* generation = generation_of(d.attention_kernel()))
+    check_generation(*generation, d, location);
   for (const LayerKind& layer : d.model.layers) {
     const auto mixer = model_of(layer.mixer);
     const MixerFacts facts = mixer->facts();
     const bool latent = facts.cache == TokenCache::kLatent;
     if (kernel == "flash_unsplit" && latent)
-      throw ConfigError(mark,
+      throw ConfigError(location,
                         "'attention_kernel: flash_unsplit' needs attention with keys per head; kernels that "
                         "decode latents always split the context (FlashMLA)");
     if (kernel == "naive" && (facts.indexer || (latent && !mixer->absorbed())))
-      throw ConfigError(mark, fmt::format("'attention_kernel: naive' computes the score of every token, but {} of {} "
-                                          "attends to chosen or compressed ones",
-                                          mixer->name(), d.model.name));
+      throw ConfigError(location,
+                        fmt::format("'attention_kernel: naive' computes the score of every token, but {} of {} "
+                                    "attends to chosen or compressed ones",
+                                    mixer->name(), d.model.name));
   }
 }
 
@@ -161,16 +164,17 @@ ConfigTree written_engine(ConfigReader& in) {
   const ConfigTree tree = in.tree("engine");
   const bool settings =
       tree->kind == ConfigNode::Kind::kMap && tree->find("name") == nullptr && tree->find("kernels") == nullptr;
-  return settings ? with_value(tree, "name", make_scalar("vllm", tree->mark), "engine") : tree;
+  return settings ? with_value(tree, "name", make_scalar("vllm", tree->location), "engine") : tree;
 }
 
 ConfigTree engine_tree(ConfigReader& in, bool disaggregated) {
   const ConfigTree engine = written_engine(in);
   const std::string version = image_of_day(in.whole(), engine, disaggregated);
   if (version.empty()) return engine;
-  const ConfigTree map =
-      engine->kind == ConfigNode::Kind::kScalar ? make_map({{"name", engine->mark, engine}}, engine->mark) : engine;
-  return with_value(map, "version", make_scalar(version, engine->mark), "recipe");
+  const ConfigTree map = engine->kind == ConfigNode::Kind::kScalar
+                             ? make_map({{"name", engine->location, engine}}, engine->location)
+                             : engine;
+  return with_value(map, "version", make_scalar(version, engine->location), "recipe");
 }
 
 /// The formats that the GPU has units for, as words.
@@ -183,14 +187,14 @@ std::string computable(const GpuSpec& gpu) {
 }
 
 /// Position of the key that sets the format of a group of weights.
-Mark mark_of_groups(ConfigReader& in) {
+SourceLocation location_of_groups(ConfigReader& in) {
   const ConfigTree precision = in.tree("precision");
   const ConfigTree* group = precision->find("group_size");
-  return group != nullptr ? (*group)->mark : in.mark_of("precision");
+  return group != nullptr ? (*group)->location : in.location_of("precision");
 }
 
 /// Activations that the GPU cannot compute with are an error if the user named them; a checkpoint's own are adapted.
-void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, const Mark& mark) {
+void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, const SourceLocation& location) {
   if (!asked) {
     choose_activations(precision, gpu);
     if (element_bits(precision.activations) > 8) precision.static_activations = false;
@@ -198,8 +202,8 @@ void fit_precision_to_gpu(Precision& precision, const GpuSpec& gpu, bool asked, 
   }
   for (Dtype weights : {precision.weights, precision.attention_weights, precision.expert_weights}) {
     if (gpu.compute_dtype(weights, precision.activations)) continue;
-    throw ConfigError(mark, fmt::format("{} cannot compute with {} activations; it computes with {}", gpu.name,
-                                        name_of(precision.activations), computable(gpu)));
+    throw ConfigError(location, fmt::format("{} cannot compute with {} activations; it computes with {}", gpu.name,
+                                            name_of(precision.activations), computable(gpu)));
   }
 }
 
@@ -225,13 +229,13 @@ ConfigTree with_recipe(const ConfigTree& engine, const ConfigTree& written) {
   if (engine->kind == ConfigNode::Kind::kScalar) return overlay(resolve_named("engines", engine), recipe);
   const ConfigTree* name = engine->find("name");
   if (name == nullptr) return overlay(recipe, engine);
-  std::vector<ConfigNode::Entry> release{{"name", (*name)->mark, *name}}, changes;
+  std::vector<ConfigNode::Entry> release{{"name", (*name)->location, *name}}, changes;
   for (const ConfigNode::Entry& entry : engine->entries) {
     if (entry.key == "version") release.push_back(entry);
     if (entry.key != "name" && entry.key != "version") changes.push_back(entry);
   }
-  const ConfigTree base = overlay(resolve_named("engines", make_map(release, engine->mark)), recipe);
-  return overlay(base, make_map(changes, engine->mark));
+  const ConfigTree base = overlay(resolve_named("engines", make_map(release, engine->location)), recipe);
+  return overlay(base, make_map(changes, engine->location));
 }
 
 void no_front_end(HostCosts& host) {
@@ -249,7 +253,7 @@ void encode_whole(EngineSpec& engine) {
 
 /// vLLM and TensorRT-LLM encode prompts of encoder-decoders whole and share none of their caches
 /// (vllm/config/vllm.py; NVIDIA/TensorRT-LLM, docs/source/models/encoder-decoder.md).
-void check_encoder_decoder(const Deployment& d, const Mark& engine) {
+void check_encoder_decoder(const Deployment& d, const SourceLocation& engine) {
   if (!d.engine.kv_cache)
     throw ConfigError(engine,
                       fmt::format("{} is an encoder-decoder: without a KV cache it would read its input again for "
@@ -273,13 +277,13 @@ LaunchSettings recipe_settings(ConfigReader& in, const DeploymentFacts& facts, c
   const ConfigTree recipe = in.tree("recipe");
   if (!recipe) return {};
   if (recipe->kind != ConfigNode::Kind::kScalar)
-    throw ConfigError(recipe->mark, "'recipe' must be the name of a recipe or a file");
+    throw ConfigError(recipe->location, "'recipe' must be the name of a recipe or a file");
   EngineSpec settled = engine;
   settled.settle(*facts.gpu, *facts.sharding);
   const ConfigTree written = in.has("engine") ? in.tree("engine") : nullptr;
   const bool told = written && written->find("max_num_seqs") != nullptr;
-  return settings_of(find_launch_recipe(recipe->scalar, recipe->mark), facts,
-                     {static_cast<double>(settled.max_num_seqs), told}, recipe->mark);
+  return settings_of(find_launch_recipe(recipe->scalar, recipe->location), facts,
+                     {static_cast<double>(settled.max_num_seqs), told}, recipe->location);
 }
 
 /// The longest request and the number of users of a workload, where known.
@@ -300,16 +304,17 @@ bool names_weights(const ConfigNode& precision) {
 }
 
 /// The scenario's formats, laid over the recipe's. What was assumed of formats that they replace is dropped.
-Precision read_precision(ConfigReader& in, Deployment& d, const ConfigTree& recipe, bool& asked, Mark& mark) {
+Precision read_precision(ConfigReader& in, Deployment& d, const ConfigTree& recipe, bool& asked,
+                         SourceLocation& location) {
   asked = false;
   ConfigTree written = in.has("precision") ? in.tree("precision") : nullptr;
   if (recipe && written && written->kind == ConfigNode::Kind::kScalar)
-    written = make_map({{"weights", written->mark, written}}, written->mark);
+    written = make_map({{"weights", written->location, written}}, written->location);
   const ConfigTree precision = recipe ? (written ? overlay(recipe, written) : recipe) : written;
   if (!precision) return d.model.precision;
   const Precision read = parse_precision(d.model, precision, asked);
   if (names_weights(*precision)) std::erase_if(d.model.assumptions, are_assumed_formats);
-  if (const ConfigTree* activations = precision->find("activations")) mark = (*activations)->mark;
+  if (const ConfigTree* activations = precision->find("activations")) location = (*activations)->location;
   return read;
 }
 
@@ -328,7 +333,7 @@ bool writes_price(const ConfigTree& gpu) {
   if (gpu->find("price") != nullptr) return true;
   const bool file =
       name != nullptr && ((*name)->scalar.find('/') != std::string::npos || (*name)->scalar.ends_with(".yaml"));
-  return file && load_document("hardware", (*name)->scalar, (*name)->mark)->find("price") != nullptr;
+  return file && load_document("hardware", (*name)->scalar, (*name)->location)->find("price") != nullptr;
 }
 
 }  // namespace
@@ -338,7 +343,7 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   auto d = std::make_shared<Deployment>();
   d->fidelity = fidelity;
   for (const char* key : {"model", "gpu"}) {
-    if (!in.has(key)) throw ConfigError(in.mark(), fmt::format("missing key '{}' of a scenario", key));
+    if (!in.has(key)) throw ConfigError(in.location(), fmt::format("missing key '{}' of a scenario", key));
   }
   const ConfigTree engine = engine_tree(in, use.disaggregated);
   d->engine = specs.engine(engine);
@@ -349,31 +354,32 @@ std::shared_ptr<const Deployment> read_deployment(ConfigReader& in, Fidelity fid
   if (d->engine.name == d->engine.kernels) efficiency->at_release(d->engine.version);
   d->efficiency = std::move(efficiency);
   d->model = specs.model(in.tree("model"));
-  ShardingMarks sharding_marks(in.mark_of("parallelism"));
-  d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_marks);
+  ShardingLocations sharding_locations(in.location_of("parallelism"));
+  d->sharding = parse_parallelism(in.optional_child("parallelism"), replicas, sharding_locations);
   d->routing = parse_routing(in.optional_child("routing"), d->model, d->sharding);
-  check_sharding(d->model, d->sharding, sharding_marks);
+  check_sharding(d->model, d->sharding, sharding_locations);
   bool asked = false;
-  Mark precision_mark = in.mark_of("precision");
-  d->precision = read_precision(in, *d, nullptr, asked, precision_mark);
+  SourceLocation precision_location = in.location_of("precision");
+  d->precision = read_precision(in, *d, nullptr, asked, precision_location);
   DeploymentFacts facts = facts_of(*d);
   facts.disaggregated = use.disaggregated;
   take_load(facts, use);
   const LaunchSettings recipe = recipe_settings(in, facts, d->engine);
   if (in.has("recipe")) d->recipe = in.tree("recipe")->scalar;
-  if (recipe.precision) d->precision = read_precision(in, *d, recipe.precision, asked, precision_mark);
+  if (recipe.precision) d->precision = read_precision(in, *d, recipe.precision, asked, precision_location);
   const ConfigTree launched = with_recipe(engine, recipe.engine);
   if (recipe.engine) d->engine = specs.engine(launched);
   check_scheduler(d->engine, launched);
   d->engine.settle(d->gpu, d->sharding);
   check_attention_kernel(*d, launched);
   if (d->model.encoder_only || d->model.attends_to_encoder()) encode_whole(d->engine);
-  if (d->model.attends_to_encoder()) check_encoder_decoder(*d, in.mark_of("engine"));
+  if (d->model.attends_to_encoder()) check_encoder_decoder(*d, in.location_of("engine"));
   check_launch(*d, engine, in.boolean("force_unsupported", false));
   if (fidelity == Fidelity::kIdeal) no_front_end(d->engine.host);
-  check_groups(d->model, d->precision, d->sharding, in.has("precision") ? mark_of_groups(in) : sharding_marks.tp);
-  fit_precision_to_gpu(d->precision, d->gpu, asked, precision_mark);
-  check_sparsity(*d, in.mark_of("model"));
+  check_groups(d->model, d->precision, d->sharding,
+               in.has("precision") ? location_of_groups(in) : sharding_locations.tp);
+  fit_precision_to_gpu(d->precision, d->gpu, asked, precision_location);
+  check_sparsity(*d, in.location_of("model"));
   // Libraries for one user unpack narrow weights to 16 bit, or to int8 by themselves, whatever units the GPU has.
   if (d->engine.rooflines != nullptr && !asked && element_bits(d->precision.activations) <= 8)
     d->precision.activations = Dtype::kBf16;
@@ -421,7 +427,7 @@ std::optional<WorkloadSpec> read_workload(ConfigReader& in, SpecCache& specs) {
 void check_encoded(const WorkloadSpec& workload, const std::string& model) {
   const auto check = [&](const WorkloadSpec& w) {
     if (w.output_tokens.longest() > 1 || w.samples.several())
-      throw ConfigError(workload.mark,
+      throw ConfigError(workload.location,
                         fmt::format("{} is an encoder and generates no tokens: 'output_tokens' must be 1, "
                                     "which stands for its vector or score",
                                     model));
@@ -435,7 +441,7 @@ void check_positions(const Scenario& s) {
   const auto check = [&](const WorkloadSpec& w) {
     if (w.arrivals.process == ArrivalSpec::Process::kTrace) return;
     const std::string why = beyond_positions(s.deployment->model, w.prompt_tokens.longest(), w.output_tokens.longest());
-    if (!why.empty()) throw ConfigError(w.mark, why);
+    if (!why.empty()) throw ConfigError(w.location, why);
   };
   if (s.workload->clients.empty()) check(*s.workload);
   for (const WorkloadSpec& client : s.workload->clients) check(client);
@@ -445,7 +451,7 @@ void check_positions(const Scenario& s) {
 void check_samples(const Scenario& s, const WorkloadSpec& workload) {
   const auto check = [&](const WorkloadSpec& w) {
     if (!w.samples.several()) return;
-    const auto refuse = [&](const char* why) { throw ConfigError(w.samples.mark, why); };
+    const auto refuse = [&](const char* why) { throw ConfigError(w.samples.location, why); };
     if (s.serving.disaggregation) refuse("several sequences per prompt cannot be combined with 'disaggregation'");
     if (s.serving.fleet.failures) refuse("several sequences per prompt cannot be combined with 'failures'");
     if (s.serving.speculation.diffuses()) refuse("a diffusion model's blocks have one answer");
@@ -480,7 +486,7 @@ void note_release(Scenario& s, const ConfigTree& tree) {
 
 void note_quoted(Scenario& s, const ConfigTree& tree) {
   for (const QuotedSwitch& found : quoted_switches(tree))
-    s.doubts.emplace_back(ConfigError(found.value->mark, text_of(found)).what());
+    s.doubts.emplace_back(ConfigError(found.value->location, text_of(found)).what());
 }
 
 /// Lists the unread keys of a foreign config.
@@ -512,7 +518,8 @@ std::string day_of_publication(const ConfigTree& scenario) {
   const ConfigTree* day = model->find("published");
   if (day == nullptr || !*day) return "";
   if (!is_date((*day)->scalar))
-    throw ConfigError((*day)->mark, fmt::format("'published' must be a day (yyyy-mm-dd), got '{}'", (*day)->scalar));
+    throw ConfigError((*day)->location,
+                      fmt::format("'published' must be a day (yyyy-mm-dd), got '{}'", (*day)->scalar));
   return (*day)->scalar;
 }
 
@@ -577,7 +584,7 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
                                       : "speculation without a KV cache is not priced: drop one of them");
     auto reserved = std::make_shared<Deployment>(*s.deployment);
     reserve_draft(*reserved, s.serving.speculation);
-    reserved->engine.serial_drafts = schedules_between(reserved->engine, s.serving.speculation);
+    reserved->engine.serial_drafts = drafts_stop_async(reserved->engine, s.serving.speculation);
     s.deployment = std::move(reserved);
   }
   if (auto disaggregation = in.optional_child("disaggregation")) {
@@ -604,11 +611,11 @@ Scenario read_scenario(const ConfigTree& tree, Fidelity fidelity, SpecCache& spe
   }
   s.set_objectives(std::move(objectives));
   const bool forced = in.boolean("force_unsupported", false);
-  const Mark mark = in.mark_of(in.has("engine") ? "engine" : "gpu");
+  const SourceLocation location = in.location_of(in.has("engine") ? "engine" : "gpu");
   if (tree->find("lora") != nullptr)
     in.fail("lora", "unknown key 'lora' of a scenario; LoRA adapters are given by 'adapters'");
   in.finish();
-  s.doubts = check_support(s, forced, mark);
+  s.doubts = check_support(s, forced, location);
   note_release(s, tree);
   note_unread(s);
   note_scales(s);

@@ -26,7 +26,7 @@ std::string key_of(std::string_view kind, const ConfigTree& value) {
   std::string key(kind);
   key += '\n';
   if (!value) return key;
-  key += value->mark.path.str() + '\n';
+  key += value->location.path.str() + '\n';
   return key + (value->kind == ConfigNode::Kind::kScalar ? value->scalar : to_yaml(*value));
 }
 
@@ -98,7 +98,7 @@ class DocumentHasher {
     }
   }
   static fs::path folder_named(const ConfigNode& node) {
-    return fs::path(node.mark.path.str()).parent_path() / node.scalar;
+    return fs::path(node.location.path.str()).parent_path() / node.scalar;
   }
   /// True for "trace.csv", false for "3.35 TB/s".
   static bool has_ending(const std::string& text) {
@@ -108,7 +108,7 @@ class DocumentHasher {
   static std::uint64_t file_of(const ConfigNode& node, std::uint64_t state) {
     const fs::path name(node.scalar);
     std::error_code ignored;
-    for (const fs::path& path : {fs::path(node.mark.path.str()).parent_path() / name, name}) {
+    for (const fs::path& path : {fs::path(node.location.path.str()).parent_path() / name, name}) {
       if (fs::is_regular_file(path, ignored)) return hash_text(read_file(path.string(), kFileLimit), state);
     }
     return state;

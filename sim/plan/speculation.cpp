@@ -53,7 +53,7 @@ std::shared_ptr<const Deployment> read_draft_model(ConfigReader& in, const Deplo
   auto draft = std::make_shared<Deployment>(target);
   draft->engine = draft_engine(target.engine);
   draft->model = parse_model(resolve_named("models", in.tree("model")));
-  check_draft(target, *draft, in.mark_of("model"));
+  check_draft(target, *draft, in.location_of("model"));
   draft->precision = draft->model.precision;
   bool asked = false;
   if (in.has("precision")) draft->precision = parse_precision(draft->model, in.tree("precision"), asked);
@@ -63,7 +63,7 @@ std::shared_ptr<const Deployment> read_draft_model(ConfigReader& in, const Deplo
   draft->sharding.pp = 1;
   Sharding one = draft->sharding;  // each attention-DP rank drafts for its own sequences, with a copy of the model
   one.attention_dp = 1;
-  check_sharding(draft->model, one, in.mark_of(in.has("draft_tp") ? "draft_tp" : "model"));
+  check_sharding(draft->model, one, in.location_of(in.has("draft_tp") ? "draft_tp" : "model"));
   draft->memory = plan_memory(*draft);
   return draft;
 }
@@ -270,7 +270,7 @@ void reserve_draft(Deployment& target, const SpeculationSpec& spec) {
   }
 }
 
-bool schedules_between(const EngineSpec& engine, const SpeculationSpec& spec) {
+bool drafts_stop_async(const EngineSpec& engine, const SpeculationSpec& spec) {
   if (!spec.active() || spec.diffuses() || !engine.async_scheduling) return false;
   const bool layer = facts_of(spec.method).drafter == Drafter::kLayer;
   return engine.async_drafts == AsyncDrafts::kNone || (engine.async_drafts == AsyncDrafts::kLayers && !layer);

@@ -52,7 +52,7 @@ Bytes draft_weight_bytes(const SpeculationSpec& spec);
 void reserve_draft(Deployment& target, const SpeculationSpec& spec);
 
 /// Whether these drafts stop asynchronous scheduling in this engine.
-bool schedules_between(const EngineSpec& engine, const SpeculationSpec& spec);
+bool drafts_stop_async(const EngineSpec& engine, const SpeculationSpec& spec);
 
 /// a_i = P(at least i accepted) / P(at least i - 1), from the accepted drafts of measured steps.
 std::vector<double> acceptance_by_position(std::span<const double> accepted, int drafts);

@@ -74,7 +74,8 @@ class OwnCondition {
     }
     tp_ = range_of(in, "tp"), pp_ = range_of(in, "pp"), dcp_ = range_of(in, "dcp"), ep_ = range_of(in, "ep");
     copies_ = range_of(in, "attention_copies"), tree_width_ = range_of(in, "tree_width");
-    if (in.has("not_model")) not_model_.emplace(make_map({{"model", in.mark(), in.tree("not_model")}}, in.mark()));
+    if (in.has("not_model"))
+      not_model_.emplace(make_map({{"model", in.location(), in.tree("not_model")}}, in.location()));
     for (const auto& [key, flag] : {std::pair{"adapters", &adapters_},
                                     {"media", &media_},
                                     {"encoder", &encoder_},
@@ -181,7 +182,7 @@ EngineTraits read_traits(ConfigReader& in) {
 }
 
 SupportTable read_table(const std::string& name) {
-  ConfigReader in(load_named("support", name, Mark{"support", 0, 0}), "a support table");
+  ConfigReader in(load_named("support", name, SourceLocation{"support", 0, 0}), "a support table");
   in.ignore("name");
   SupportTable table{.rules = {}, .traits = read_traits(in)};
   std::vector<ReadRule>& rules = table.rules;
@@ -281,13 +282,13 @@ std::vector<std::string> older_than_model(const Scenario& s, const std::string& 
   return out;
 }
 
-std::vector<std::string> check_support(const Scenario& s, bool forced, const Mark& mark) {
+std::vector<std::string> check_support(const Scenario& s, bool forced, const SourceLocation& location) {
   std::vector<std::string> doubts;
   if (s.deployment->fidelity == Fidelity::kIdeal) return doubts;  // the ideal roofline needs no engine
   for (const SupportRule& rule : support_rules(s)) {
     const std::string text = fmt::format("{} ({})", rule.reason, rule.source);
     if (!rule.runs && !forced)
-      throw CannotRun(mark, "cannot run: " + text + "; --force-unsupported estimates it all the same");
+      throw CannotRun(location, "cannot run: " + text + "; --force-unsupported estimates it all the same");
     const std::string doubt =
         (rule.runs ? "no record that this runs: " : "cannot run, estimated all the same: ") + text;
     if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);

@@ -39,8 +39,8 @@ std::vector<SupportRule> support_rules(const Scenario& scenario);
 /// unknown) and the table names no release that supports the model.
 std::vector<std::string> older_than_model(const Scenario& scenario, const std::string& published);
 
-/// Throws CannotRun at `mark` with reason and source if the scenario cannot run, unless `forced`. Returns what is not
-/// known to run, and what was forced.
-std::vector<std::string> check_support(const Scenario& scenario, bool forced, const Mark& mark);
+/// Throws CannotRun at `location` with reason and source if the scenario cannot run, unless `forced`. Returns what is
+/// not known to run, and what was forced.
+std::vector<std::string> check_support(const Scenario& scenario, bool forced, const SourceLocation& location);
 
 }  // namespace roofcast

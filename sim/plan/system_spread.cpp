@@ -49,7 +49,7 @@ SystemSpread parse_spreads(ConfigReader in) {
 }
 
 Uncertainty read_uncertainty() {
-  ConfigReader in(load_named("uncertainty", "serving", Mark{"uncertainty", 0, 0}), "uncertainty");
+  ConfigReader in(load_named("uncertainty", "serving", SourceLocation{"uncertainty", 0, 0}), "uncertainty");
   in.ignore("name");
   Uncertainty u;
   ConfigReader regimes = in.child("regimes");
@@ -85,7 +85,7 @@ const std::vector<Condition>& validated_deployments(const std::string& recipe) {
   if (const auto found = known.find(recipe); found != known.end()) return found->second;
   std::vector<Condition>& deployments = known[recipe];
   try {
-    for (const ValidatedRuns& runs : find_launch_recipe(recipe, Mark{"recipe", 0, 0}).validated)
+    for (const ValidatedRuns& runs : find_launch_recipe(recipe, SourceLocation{"recipe", 0, 0}).validated)
       deployments.emplace_back(runs.when);
   } catch (const ConfigError&) {
     deployments.clear();
@@ -191,7 +191,7 @@ LogSpread power_spread(const Deployment& d) {
 bool of_another_vendor(const Deployment& d) {
   if (d.carried_over_from().empty() || d.roofline() != nullptr) return false;
   const std::string first = split(d.carried_over_from(), ',').front();  // those of other formats may follow
-  const ConfigTree measured = load_named("hardware", first, Mark{"hardware", 0, 0});
+  const ConfigTree measured = load_named("hardware", first, SourceLocation{"hardware", 0, 0});
   const Architecture from = parse_gpu_spec(ConfigReader(measured, "a GPU")).architecture;
   const auto amd = [](Architecture a) { return traits_of(a).matrix_units == MatrixUnits::kMfma; };
   return amd(from) != amd(d.gpu.architecture);

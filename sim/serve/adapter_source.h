@@ -21,16 +21,16 @@ class AdapterSource final : public RequestSource {
   }
   bool next(Request& request) override {
     request.adapter = 0;
-    return named(source_.next(request), request);
+    return with_adapter(source_.next(request), request);
   }
   bool next_after(int session, Request& request) override {
     request.adapter = 0;
-    return named(source_.next_after(session, request), request);
+    return with_adapter(source_.next_after(session, request), request);
   }
 
  private:
-  bool named(bool there, Request& request) {
-    if (!there) return false;
+  bool with_adapter(bool found, Request& request) {
+    if (!found) return false;
     if (request.adapter == 0) request.adapter = draw(request);
     for (std::uint64_t& hash : request.prefix_blocks) hash ^= mix_bits(~static_cast<std::uint64_t>(request.adapter));
     return true;

@@ -37,7 +37,7 @@ double gap_variation(ConfigReader& in) {
 }
 
 void parse_trace(ConfigReader& in, ArrivalSpec& arrivals) {
-  arrivals.trace_file = beside(in.text("file"), in.mark_of("file"));
+  arrivals.trace_file = beside(in.text("file"), in.location_of("file"));
   if (std::error_code unknown; !std::filesystem::exists(arrivals.trace_file, unknown)) {
     in.fail("file", fmt::format("no such file '{}'", arrivals.trace_file));
   }
@@ -105,13 +105,13 @@ constexpr LengthLimits kPauseLimits{.longest = 86'400'000, .default_max = 86'400
 ConfigTree in_milliseconds(ConfigReader& law, const std::string& key) {
   constexpr std::array<std::string_view, 5> kTimes{"value", "min", "max", "mean", "p50"};
   if (!law.has(key)) return law.tree(key);
-  if (key == "mu") return make_scalar(fmt::format("{}", law.number(key) + std::log(1000.0)), law.mark_of(key));
+  if (key == "mu") return make_scalar(fmt::format("{}", law.number(key) + std::log(1000.0)), law.location_of(key));
   if (std::find(kTimes.begin(), kTimes.end(), key) == kTimes.end()) return law.tree(key);
   const Seconds time = law.time(key);
   if (time < kShortestPause || time > kLongestPause) law.fail(key, "must be between 1 ms and 24 h");
   const double ms = time.in(kMillisecond);
   return make_scalar(key == "mean" || key == "p50" ? fmt::format("{}", ms) : fmt::format("{:.0f}", ms),
-                     law.mark_of(key));
+                     law.location_of(key));
 }
 
 /// `think_time: 11 s` is the mean of exponential pauses. Length distributions work too, with times instead of numbers:
@@ -125,8 +125,8 @@ void parse_pauses(ConfigReader& in, const std::string& key, Seconds& mean, std::
   ConfigReader law = in.child(key);
   std::vector<ConfigNode::Entry> entries;
   for (const ConfigNode::Entry& entry : tree->entries)
-    entries.push_back({entry.key, entry.key_mark, in_milliseconds(law, entry.key)});
-  pauses = parse_length(ConfigReader(make_map(std::move(entries), tree->mark), "pauses in ms"), kPauseLimits);
+    entries.push_back({entry.key, entry.key_location, in_milliseconds(law, entry.key)});
+  pauses = parse_length(ConfigReader(make_map(std::move(entries), tree->location), "pauses in ms"), kPauseLimits);
   mean = Seconds(pauses->mean() / 1000);
 }
 

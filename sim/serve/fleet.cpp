@@ -15,7 +15,7 @@ constexpr BytesPerSecond kWeightsBandwidth{2e9};
 FailureSpec parse_failures(ConfigReader in, int replicas) {
   static constexpr std::array<std::string_view, 2> kRequests{"requeue", "fail"};
   FailureSpec spec;
-  spec.mark = in.mark_of("mtbf");
+  spec.location = in.location_of("mtbf");
   if (in.has("mtbf")) {
     spec.mtbf = in.time("mtbf");
     if (*spec.mtbf < Seconds(1)) in.fail("mtbf", "'mtbf' must be at least 1 s");

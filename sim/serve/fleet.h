@@ -19,7 +19,7 @@ struct FailureSpec {
   };
   std::optional<Seconds> mtbf;  ///< mean time between failures of one GPU; exponentially distributed
   Seconds repair{1800};         ///< until the replica can start again, cold
-  Mark mark{};                  ///< position of `failures` in the scenario
+  SourceLocation location{};    ///< position of `failures` in the scenario
   bool requeue = true;          ///< requests move to other replicas and keep their tokens; false: they fail
   std::vector<Event> events{};  ///< failures at given times
 };

@@ -123,7 +123,7 @@ LengthSpec::Lognormal parse_lognormal(ConfigReader& in, const LengthLimits& limi
   const int min = static_cast<int>(in.integer("min", 1, range));
   const int max = static_cast<int>(in.integer("max", limits.default_max, range));
   if (min > max) in.fail("max", fmt::format("'max' must be at least 'min', got {} < {}", max, min));
-  const bool overlaid = in.has("mean") && in.mark_of("mu").path.str() != in.mark_of("distribution").path.str();
+  const bool overlaid = in.has("mean") && in.location_of("mu").path.str() != in.location_of("distribution").path.str();
   if (in.has("mu") && !overlaid) {
     const double mu = in.number("mu", Range{-50.0, 50.0});
     return {mu, in.number("sigma", Range{0.0, 20.0}), min, max};
@@ -136,12 +136,12 @@ LengthSpec::Lognormal parse_lognormal(ConfigReader& in, const LengthLimits& limi
   in.fail("distribution", "a lognormal needs 'mean' and 'p50', 'mean' and 'cv', or 'mu' and 'sigma'");
 }
 
-int length_of(std::string_view text, const Mark& mark, const LengthLimits& limits) {
+int length_of(std::string_view text, const SourceLocation& location, const LengthLimits& limits) {
   int value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, fault] = std::from_chars(text.data(), end, value);
   if (fault != std::errc{} || stop != end || value < 1 || value > limits.longest) {
-    throw ConfigError(mark, fmt::format("a length must be a whole number of tokens, at least 1, got '{}'", text));
+    throw ConfigError(location, fmt::format("a length must be a whole number of tokens, at least 1, got '{}'", text));
   }
   return value;
 }
@@ -153,22 +153,22 @@ LengthSpec::Empirical read_lengths(const std::string& path, const std::string& c
     const CsvTable table = CsvTable::read_file(path);
     const std::size_t at = table.column(column);
     for (std::size_t row = 0; row < table.rows(); ++row) {
-      law.values.push_back(length_of(trim(table.at(row, at)), table.mark(row, at), limits));
+      law.values.push_back(length_of(trim(table.at(row, at)), table.location(row, at), limits));
     }
   } else {
     const std::string text = read_file(path, kLargestLengthFile);
     each_line(text, [&](std::string_view row, int line) {
       const std::string_view value = trim(row);
-      if (!value.empty()) law.values.push_back(length_of(value, Mark{path, line}, limits));
+      if (!value.empty()) law.values.push_back(length_of(value, SourceLocation{path, line}, limits));
     });
   }
-  if (law.values.empty()) throw ConfigError(Mark{path}, "holds no lengths");
+  if (law.values.empty()) throw ConfigError(SourceLocation{path}, "holds no lengths");
   return law;
 }
 
 }  // namespace
 
-std::string beside(const std::string& file, const Mark& named_at) {
+std::string beside(const std::string& file, const SourceLocation& named_at) {
   const std::filesystem::path path(file);
   if (path.is_absolute() || named_at.path.empty() || named_at.path.str().starts_with("-")) return file;
   return (std::filesystem::path(named_at.path.str()).parent_path() / path).lexically_normal().string();
@@ -245,7 +245,7 @@ LengthSpec parse_length(ConfigReader in, const LengthLimits& limits) {
       length.law = parse_lognormal(in, limits);
       break;
     default: {
-      const std::string path = beside(in.text("file"), in.mark_of("file"));
+      const std::string path = beside(in.text("file"), in.location_of("file"));
       if (std::error_code unknown; !std::filesystem::exists(path, unknown))
         in.fail("file", fmt::format("no such file '{}'", path));
       length.law = read_lengths(path, in.text("column", ""), limits);

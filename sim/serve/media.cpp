@@ -17,12 +17,12 @@ constexpr Seconds kLongestSound{36000};
 
 MediaSpec read_size(ConfigReader& in) {
   MediaSpec m;
-  m.mark = in.mark();
+  m.location = in.location();
   m.count = static_cast<int>(in.integer("count", 1, Range{1, kMostItems}));
   m.width = static_cast<double>(in.integer("width", Range{1, kMostPixels}));
   m.height = static_cast<double>(in.integer("height", Range{1, kMostPixels}));
   if (m.width > 200 * m.height || m.height > 200 * m.width)
-    throw ConfigError(m.mark, "one side of an image may be at most 200 times as long as the other");
+    throw ConfigError(m.location, "one side of an image may be at most 200 times as long as the other");
   return m;
 }
 
@@ -48,7 +48,7 @@ MediaSpec parse_videos(ConfigReader in) {
 MediaSpec parse_sounds(ConfigReader in) {
   MediaSpec m;
   m.sound = true;
-  m.mark = in.mark();
+  m.location = in.location();
   m.count = static_cast<int>(in.integer("count", 1, Range{1, kMostItems}));
   m.length = in.time("length");
   if (m.length <= Seconds(0) || m.length > kLongestSound) in.fail("length", "must be more than 0 s and at most 10 h");
@@ -62,17 +62,19 @@ void check_window(const MediaSpec& m, const ModelSpec& model) {
   constexpr Seconds kWindow{30};
   if (model.encoded_tokens > 0 && m.sound && (m.count > 1 || m.length > kWindow))
     throw ConfigError(
-        m.mark, fmt::format("{} accepts audio of at most 30 s per request; split longer audio into several requests",
-                            model.name));
+        m.location,
+        fmt::format("{} accepts audio of at most 30 s per request; split longer audio into several requests",
+                    model.name));
 }
 
 void place(WorkloadSpec& w, const ModelSpec& model) {
   if (w.media.empty() && model.encoded_tokens > 0)
-    throw ConfigError(w.mark, fmt::format("{} transcribes: its requests need 'audio: {{length: 30 s}}'", model.name));
+    throw ConfigError(w.location,
+                      fmt::format("{} transcribes: its requests need 'audio: {{length: 30 s}}'", model.name));
   if (w.media.empty()) return;
-  const Mark mark = w.media.front().mark;
+  const SourceLocation location = w.media.front().location;
   if (w.arrivals.process == ArrivalSpec::Process::kTrace && w.clients.empty())
-    throw ConfigError(mark, "the prompts of a trace already count the tokens of their images and audio");
+    throw ConfigError(location, "the prompts of a trace already count the tokens of their images and audio");
   w.encoded = encoder_work(w.media, model);
   w.prompt_tokens.extra = media_tokens(w.encoded);
   if (!w.listed) return;
@@ -97,10 +99,11 @@ std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const
     const Encoders& e = model.encoders;
     const auto& encoder = m.sound ? e.sounds : e.pictures;
     check_window(m, model);
-    if (!encoder) throw ConfigError(m.mark, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
+    if (!encoder)
+      throw ConfigError(m.location, fmt::format("{} {}", model.name, m.sound ? e.no_sounds : e.no_pictures));
     if (m.frames > 0 && encoder->frames_of_grid <= 0)
-      throw ConfigError(
-          m.mark, fmt::format("the number of tokens per video of '{}' in {} is not known", encoder->name, model.name));
+      throw ConfigError(m.location, fmt::format("the number of tokens per video of '{}' in {} is not known",
+                                                encoder->name, model.name));
     out.push_back(m.sound        ? sound_work(*encoder, m.count, m.length)
                   : m.frames > 0 ? video_work(*encoder, m.count, m.width, m.height, m.frames)
                                  : picture_work(*encoder, m.count, m.width, m.height));
@@ -110,7 +113,7 @@ std::vector<EncoderWork> encoder_work(const std::vector<MediaSpec>& media, const
 
 std::vector<EncoderWork> usual_media(const ModelSpec& model) {
   if (model.encoded_tokens <= 0) return {};
-  return encoder_work({{.sound = true, .count = 1, .length = Seconds(30), .mark = {}}}, model);
+  return encoder_work({{.sound = true, .count = 1, .length = Seconds(30), .location = {}}}, model);
 }
 
 double patches_of(const std::vector<EncoderWork>& work) {

@@ -18,7 +18,7 @@ struct MediaSpec {
   double width = 0, height = 0;  ///< pixels of an image or a video frame
   Seconds length{};              ///< of audio or video
   double frames = 0;             ///< sampled frames of a video; 0: not a video
-  Mark mark;
+  SourceLocation location;
 };
 
 /// `images: {count: 2, width: 1024, height: 768}`, `audio: {count: 1, length: 30 s}` and `video: {count: 1, length: 60

@@ -14,8 +14,8 @@ namespace roofcast {
 /// the selector is not a leftover, nor is a key from a flag.
 inline bool is_overlaid(const ConfigReader& in, std::string_view selector, std::string_view key) {
   if (!in.has(key)) return false;
-  const std::string written_in = in.mark_of(key).path.str();
-  return written_in != in.mark_of(selector).path.str() && !written_in.starts_with("--");
+  const std::string written_in = in.location_of(key).path.str();
+  return written_in != in.location_of(selector).path.str() && !written_in.starts_with("--");
 }
 /// Ignores leftover keys; finish() reports the others as errors.
 inline void ignore_overlaid(ConfigReader& in, std::string_view selector, std::initializer_list<std::string_view> keys) {
@@ -25,6 +25,6 @@ inline void ignore_overlaid(ConfigReader& in, std::string_view selector, std::in
 }
 
 /// The path of `file` relative to the YAML that names it, or to the working directory if a flag does.
-std::string beside(const std::string& file, const Mark& named_at);
+std::string beside(const std::string& file, const SourceLocation& named_at);
 
 }  // namespace roofcast

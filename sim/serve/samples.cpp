@@ -7,7 +7,7 @@ namespace roofcast {
 SampleSpec parse_samples(ConfigReader in) {
   constexpr double kMost = 1024;
   SampleSpec s;
-  s.mark = in.mark();
+  s.location = in.location();
   if (in.has("beam_width")) {
     if (in.has("best_of")) in.fail("best_of", "beam search keeps its beams itself: leave out 'best_of'");
     s.beams = true;

@@ -11,7 +11,7 @@ struct SampleSpec {
   int generated = 1;  ///< sequences
   int returned = 1;   ///< sequences that the client receives; if fewer than generated: all together at the end
   bool beams = false;
-  Mark mark;
+  SourceLocation location;
   bool several() const { return generated > 1; }
 };
 

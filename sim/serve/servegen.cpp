@@ -39,14 +39,14 @@ struct Window {
   Gaps gaps;
 };
 
-Window window_of(const std::vector<std::string>& fields, const Mark& mark) {
+Window window_of(const std::vector<std::string>& fields, const SourceLocation& location) {
   if (fields.size() != 6)
-    throw ConfigError(
-        mark, fmt::format("expected 6 fields (start, rate, cv, distribution, shape, scale), got {}", fields.size()));
+    throw ConfigError(location, fmt::format("expected 6 fields (start, rate, cv, distribution, shape, scale), got {}",
+                                            fields.size()));
   const auto field = [&](std::size_t i, const char* what) {
     const std::optional<double> value = number_of(fields[i]);
     if (!value || *value < 0 || *value > 1e9)
-      throw ConfigError(mark, fmt::format("{} must be a number of at least 0, got '{}'", what, fields[i]));
+      throw ConfigError(location, fmt::format("{} must be a number of at least 0, got '{}'", what, fields[i]));
     return *value;
   };
   Window w{.start = field(0, "the start of a window"), .rate = field(1, "a rate"), .gaps = {}};
@@ -58,8 +58,8 @@ Window window_of(const std::vector<std::string>& fields, const Mark& mark) {
   } else if (law == "weibull") {
     w.gaps = {.law = Gaps::Law::kWeibull, .shape = std::clamp(field(4, "a shape"), 0.05, 100.0)};
   } else if (!law.empty() && law != "exponential" && law != "expon" && law != "poisson") {
-    throw ConfigError(mark, unknown_name("distribution of gaps", fields[3],
-                                         std::array<std::string, 3>{"Gamma", "Weibull", "Exponential"}));
+    throw ConfigError(location, unknown_name("distribution of gaps", fields[3],
+                                             std::array<std::string, 3>{"Gamma", "Weibull", "Exponential"}));
   }
   return w;
 }
@@ -69,25 +69,25 @@ std::vector<Window> read_windows(const std::string& path) {
   std::vector<Window> windows;
   each_line(read_file(path, kLargestFile), [&](std::string_view row, int line) {
     if (trim(row).empty()) return;
-    if (row.size() > kLongestLine) throw ConfigError(Mark{path, line}, "the line is too long for a window");
-    windows.push_back(window_of(split(trim(row), ','), Mark{path, line}));
+    if (row.size() > kLongestLine) throw ConfigError(SourceLocation{path, line}, "the line is too long for a window");
+    windows.push_back(window_of(split(trim(row), ','), SourceLocation{path, line}));
     const std::size_t n = windows.size();
     const double step = n > 1 ? windows[1].start - windows[0].start : 1;
     const double expected = windows[0].start + step * static_cast<double>(n - 1);
     if (step <= 0 || std::abs(windows.back().start - expected) > 1e-3 || windows[0].start != 0)
-      throw ConfigError(Mark{path, line}, "windows must begin at 0 and be of one length");
-    if (n > kMostWindows) throw ConfigError(Mark{path, line}, "has too many windows");
+      throw ConfigError(SourceLocation{path, line}, "windows must begin at 0 and be of one length");
+    if (n > kMostWindows) throw ConfigError(SourceLocation{path, line}, "has too many windows");
   });
-  if (windows.size() < 2) throw ConfigError(Mark{path}, "holds fewer than two windows");
+  if (windows.size() < 2) throw ConfigError(SourceLocation{path}, "holds fewer than two windows");
   return windows;
 }
 
 /// "{45: 0.0097, 46: 0.0117}", a Python dictionary.
-LengthTable read_table(std::string_view text, const Mark& mark, const std::string& where) {
+LengthTable read_table(std::string_view text, const SourceLocation& location, const std::string& where) {
   LengthTable table;
   text = trim(text);
   const auto fail = [&](std::string_view part) {
-    throw ConfigError(mark,
+    throw ConfigError(location,
                       fmt::format("{}: expected '{{tokens: probability, ..}}', got '{}'", where, part.substr(0, 40)));
   };
   if (text.size() < 2 || text.front() != '{' || text.back() != '}') fail(text);
@@ -120,7 +120,7 @@ struct DayLengths {
 };
 
 std::vector<DayLengths> read_lengths(const std::string& path) {
-  const auto fail = [&](const std::string& message) { throw ConfigError(Mark{path}, message); };
+  const auto fail = [&](const std::string& message) { throw ConfigError(SourceLocation{path}, message); };
   const std::string text = read_file(path, kLargestFile);
   const std::size_t keys = check_json_size(path, text);  // an object keeps one of two that are the same
   const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
@@ -135,7 +135,7 @@ std::vector<DayLengths> read_lengths(const std::string& path) {
     for (const auto& [name, table] : {std::pair{"input_tokens", &lengths.prompt}, {"output_tokens", &lengths.output}}) {
       const auto at = value.find(name);
       if (at == value.end() || !at->is_string()) fail(fmt::format("window {} has no text '{}'", key, name));
-      *table = read_table(at->get<std::string>(), Mark{path}, fmt::format("{} of window {}", name, key));
+      *table = read_table(at->get<std::string>(), SourceLocation{path}, fmt::format("{} of window {}", name, key));
     }
     out.push_back(std::move(lengths));
   }
@@ -215,7 +215,7 @@ std::vector<WorkloadSpec> read_servegen(const std::string& folder, double rate_s
     const std::string path = entry.path().string();
     if (path.ends_with(kTrace)) stems.push_back(path.substr(0, path.size() - kTrace.size()));
   }
-  if (fault) throw ConfigError(Mark{folder}, "is not a folder that can be read: " + fault.message());
+  if (fault) throw ConfigError(SourceLocation{folder}, "is not a folder that can be read: " + fault.message());
   std::sort(stems.begin(), stems.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;  // chunk-2 before chunk-10
   });
@@ -223,7 +223,8 @@ std::vector<WorkloadSpec> read_servegen(const std::string& folder, double rate_s
   for (const std::string& stem : stems) {
     if (auto client = read_client(stem, rate_scale)) clients.push_back(std::move(*client));
   }
-  if (clients.empty()) throw ConfigError(Mark{folder}, "holds no 'chunk-N-trace.csv' of a client with requests");
+  if (clients.empty())
+    throw ConfigError(SourceLocation{folder}, "holds no 'chunk-N-trace.csv' of a client with requests");
   return clients;
 }
 

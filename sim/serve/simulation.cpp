@@ -614,7 +614,7 @@ void check_some_counted(const WorkloadSpec& w) {
   if (w.warmup_requests > 0)
     keys += fmt::format("{}'warmup_requests: {}'", keys.empty() ? "" : " and ", w.warmup_requests);
   const std::string message = "no request is left to count after " + keys;
-  throw ConfigError(w.arrivals.trace_file.empty() ? w.mark : Mark{w.arrivals.trace_file}, message);
+  throw ConfigError(w.arrivals.trace_file.empty() ? w.location : SourceLocation{w.arrivals.trace_file}, message);
 }
 
 }  // namespace

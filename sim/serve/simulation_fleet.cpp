@@ -172,7 +172,7 @@ void Simulation::fail_replica(int replica, SimTime now) {
   if (state == ReplicaState::kOff || state == ReplicaState::kDown) return;
   ++collector_.metrics().replica_failures;
   if (++fruitless_failures_ > kMostFruitless + fleet_->size()) {
-    throw ConfigError(options_.fleet.failures->mark,
+    throw ConfigError(options_.fleet.failures->location,
                       fmt::format("replicas fail before they can serve: {} failures and no request that ended; a "
                                   "longer 'mtbf' or a shorter 'repair' would let them",
                                   fruitless_failures_ - 1));

@@ -169,7 +169,7 @@ class TraceSource final : public RequestSource {
         groups_(Random(seed).fork(kGroups)),
         priorities_(Random(seed).fork(kPriorities)) {
     if (workload.shared_prefix_tokens > 0 && trace_.block_tokens > 0) {
-      throw ConfigError(Mark{workload.arrivals.trace_file},
+      throw ConfigError(SourceLocation{workload.arrivals.trace_file},
                         "has prefixes of its own (hash_ids): 'shared_prefix_tokens' must be 0");
     }
   }

@@ -24,7 +24,7 @@ constexpr std::size_t kMostRows = 20'000'000, kMostSessions = 4'000'000, kMostHa
 struct Place {
   const std::string& path;
   int line;
-  [[noreturn]] void fail(const std::string& message) const { throw ConfigError(Mark{path, line}, message); }
+  [[noreturn]] void fail(const std::string& message) const { throw ConfigError(SourceLocation{path, line}, message); }
 };
 
 inline int tokens_of(std::optional<double> value, std::string_view key, const Place& place) {

@@ -56,7 +56,8 @@ void check_packed(const std::string& path) {
                                                  {".zip", "unzip"}}};
   for (const Packing& packing : kPackings) {
     if (!path.ends_with(packing.suffix)) continue;
-    throw ConfigError(Mark{path}, fmt::format("is compressed; unpack it first: {} {}", packing.command, path));
+    throw ConfigError(SourceLocation{path},
+                      fmt::format("is compressed; unpack it first: {} {}", packing.command, path));
   }
 }
 
@@ -74,7 +75,7 @@ void read_rows(std::string_view text, const std::string& path, std::string_view 
   if (format == "mooncake") return read_json_rows(text, path, JsonTrace::kMooncake, trace);
   if (format == "bailian") return read_json_rows(text, path, JsonTrace::kBailian, trace);
   if (format == "agentic") return read_json_rows(text, path, JsonTrace::kAgentic, trace);
-  throw ConfigError(Mark{path}, unknown_name("trace format", format, format_names()));
+  throw ConfigError(SourceLocation{path}, unknown_name("trace format", format, format_names()));
 }
 
 }  // namespace
@@ -91,14 +92,14 @@ Trace parse_trace_text(std::string_view text, const std::string& path, std::stri
   const bool named = !format.empty();
   if (!named) format = format_of(text);
   if (format.empty()) {
-    throw ConfigError(Mark{path, 1},
+    throw ConfigError(SourceLocation{path, 1},
                       fmt::format("does not look like a trace of any known format ({}): give 'format', or name the "
                                   "columns of a CSV arrival_s (in seconds), prompt_tokens, output_tokens",
                                   join(format_names(), ", ")));
   }
   Trace trace;
   read_rows(text, path, format, trace);
-  if (trace.rows.empty()) throw ConfigError(Mark{path}, "holds no requests");
+  if (trace.rows.empty()) throw ConfigError(SourceLocation{path}, "holds no requests");
   const auto earlier = [](const Trace::Row& a, const Trace::Row& b) { return a.seconds < b.seconds; };
   trace.was_sorted = std::is_sorted(trace.rows.begin(), trace.rows.end(), earlier);
   if (!trace.was_sorted) std::stable_sort(trace.rows.begin(), trace.rows.end(), earlier);

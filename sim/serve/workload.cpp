@@ -214,7 +214,7 @@ WorkloadSpec parse_client(ConfigReader in) {
 
 /// `{servegen: FOLDER, rate_scale: 1}`; lasts as long as its windows unless the workload states a duration.
 void parse_servegen(ConfigReader in, WorkloadSpec& workload) {
-  const std::string folder = beside(in.text("servegen"), in.mark_of("servegen"));
+  const std::string folder = beside(in.text("servegen"), in.location_of("servegen"));
   workload.clients = read_servegen(folder, in.number("rate_scale", 1.0, Range{1e-9, 1e9}));
   in.finish();
   Seconds longest{};
@@ -267,7 +267,7 @@ void parse_client_lengths(ConfigReader& in, WorkloadSpec& workload) {
 void check_samples(const WorkloadSpec& workload) {
   const auto check = [&](const WorkloadSpec& w) {
     if (w.samples.several() && !workload.patience.endless())
-      throw ConfigError(w.samples.mark, "several sequences per prompt cannot be combined with 'timeout'");
+      throw ConfigError(w.samples.location, "several sequences per prompt cannot be combined with 'timeout'");
   };
   check(workload);
   for (const WorkloadSpec& client : workload.clients) check(client);
@@ -288,7 +288,7 @@ double mean_session_requests(const WorkloadSpec& w) {
 
 WorkloadSpec parse_workload(ConfigReader in) {
   WorkloadSpec workload;
-  workload.mark = in.mark();
+  workload.location = in.location();
   workload.name = in.text("name", "");
   workload.cites = in.text("source", "");
   if (in.has("clients")) parse_clients(in, workload);

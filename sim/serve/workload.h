@@ -63,9 +63,9 @@ struct WorkloadSpec {
   /// Several kinds of clients, each with its own (open) arrivals, lengths and sharing. Those of the whole workload are
   /// then unused, and arrivals.process is kTrace, because no single process gives the arrival times.
   std::vector<WorkloadSpec> clients;
-  std::string cites;      ///< source of the parameters (`source:`)
-  Mark mark;              ///< its position in the file
-  ConfigTree objectives;  ///< objectives that belong to the workload, as in a scenario; or null
+  std::string cites;        ///< source of the parameters (`source:`)
+  SourceLocation location;  ///< its position in the file
+  ConfigTree objectives;    ///< objectives that belong to the workload, as in a scenario; or null
 };
 /// Mean turns per branch of a session. mean_session_requests: mean requests over all branches (by 10,000 draws).
 inline double mean_turns(const WorkloadSpec& w) { return w.turn_distribution ? w.turn_distribution->mean() : w.turns; }

@@ -29,7 +29,7 @@ class Library {
   TemporaryFolder folder;
 };
 
-const Mark kOrigin{"s.yaml", 2, 6};
+const SourceLocation kOrigin{"s.yaml", 2, 6};
 
 }  // namespace
 
@@ -50,7 +50,7 @@ TEST_CASE("library: names are looked up, paths are read as they are") {
   CHECK(path_of_named("hardware", file, kOrigin) == file);
   const ConfigTree tree = load_named("hardware", "h100-sxm", kOrigin);
   CHECK(tree->entries.size() == 3);
-  CHECK(tree->mark.path == file);
+  CHECK(tree->location.path == file);
   CHECK(load_named("hardware", file, kOrigin) == tree);  // remembered
 }
 

@@ -41,28 +41,28 @@ const ConfigNode& at(const ConfigTree& tree, std::string_view key) {
 
 }  // namespace
 
-TEST_CASE("parse: kinds, and marks that count from 1") {
+TEST_CASE("parse: kinds, and locations that count from 1") {
   const ConfigTree tree =
       parse("# specs\nname: h100\nlimits:\n  power: 700 W\n  steps: [1, \"2\"]\nnone:\nempty: {}\n");
   CHECK(tree->kind == Kind::kMap);
   CHECK(tree->entries.size() == 4);
   CHECK(at(tree, "name").scalar == "h100");
-  CHECK(at(tree, "name").mark.line == 2);
-  CHECK(at(tree, "name").mark.column == 7);
-  CHECK(tree->entries[1].key_mark.line == 3);
-  CHECK(tree->entries[1].key_mark.column == 1);
+  CHECK(at(tree, "name").location.line == 2);
+  CHECK(at(tree, "name").location.column == 7);
+  CHECK(tree->entries[1].key_location.line == 3);
+  CHECK(tree->entries[1].key_location.column == 1);
   const ConfigTree limits = *tree->find("limits");
-  CHECK(limits->mark.line == 4);
-  CHECK(limits->mark.column == 3);
+  CHECK(limits->location.line == 4);
+  CHECK(limits->location.column == 3);
   CHECK(at(limits, "power").scalar == "700 W");
   const ConfigNode& steps = at(limits, "steps");
   REQUIRE(steps.items.size() == 2);
   CHECK(!steps.items[0]->quoted);
   CHECK(steps.items[1]->quoted);
-  CHECK(steps.items[1]->mark.column == 14);
+  CHECK(steps.items[1]->location.column == 14);
   CHECK(at(tree, "none").kind == Kind::kNull);
-  CHECK(at(tree, "none").mark.line == 6);  // behind its colon
-  CHECK(at(tree, "none").mark.column == 6);
+  CHECK(at(tree, "none").location.line == 6);  // behind its colon
+  CHECK(at(tree, "none").location.column == 6);
   CHECK(at(tree, "empty").kind == Kind::kMap);
   CHECK(tree->find("absent") == nullptr);
   CHECK(at(limits, "power").find("x") == nullptr);
@@ -72,12 +72,12 @@ TEST_CASE("parse: a column counts bytes, a line ends in LF or CR LF alone") {
   // U+00E9 takes two bytes, U+2028 (which YAML 1.1 takes for the end of a line) three.
   const ConfigTree tree = parse("\xEF\xBB\xBFs: {\xC3\xA9: 1, b: 2}\r\nt: \"x\xE2\x80\xA8y\"\r\nu: 3\n");
   const ConfigTree s = *tree->find("s");
-  CHECK(s->mark.column == 4);
-  CHECK(s->entries[0].value->mark.column == 9);
-  CHECK(s->entries[1].key_mark.column == 12);
-  CHECK(tree->entries[1].key_mark.line == 2);
-  CHECK(tree->entries[2].key_mark.line == 3);
-  CHECK(tree->entries[2].value->mark.column == 4);
+  CHECK(s->location.column == 4);
+  CHECK(s->entries[0].value->location.column == 9);
+  CHECK(s->entries[1].key_location.column == 12);
+  CHECK(tree->entries[1].key_location.line == 2);
+  CHECK(tree->entries[2].key_location.line == 3);
+  CHECK(tree->entries[2].value->location.column == 4);
   CHECK(refused("\xC3\xA9: 1\n\xC3\xA9: 2\n") == "c.yaml:2:1: duplicate key '\xC3\xA9', first on line 1");
   CHECK(refused("a: \"\xC3\xA9\\q\"\n") == "c.yaml:1:7: malformed YAML: unknown escape character: q");
 }
@@ -247,7 +247,7 @@ TEST_CASE("with_assignment: dotted keys into maps and lists") {
   CHECK(set("z=x=y").ends_with("z: x=y\n"));
   CHECK(with_assignment(nullptr, "a.b=1", "--set")->entries.size() == 1);
   CHECK(at(with_assignment(base, "a=\"8\"", "--set"), "a").quoted);
-  CHECK(at(with_assignment(base, "a=8", "--set"), "a").mark.path == "--set");
+  CHECK(at(with_assignment(base, "a=8", "--set"), "a").location.path == "--set");
 }
 
 TEST_CASE("with_assignment: errors name the flag") {

@@ -11,7 +11,7 @@ using namespace roofcast;
 
 namespace {
 
-const Mark kOrigin{"s.yaml", 3, 9};
+const SourceLocation kOrigin{"s.yaml", 3, 9};
 
 constexpr const char* kServer =
     "name: server\n"

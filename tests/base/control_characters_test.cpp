@@ -5,7 +5,7 @@
 using namespace roofcast;
 using namespace std::string_literals;
 
-TEST_CASE("control characters: what a terminal would act on is escaped, all other text stays") {
+TEST_CASE("control characters: those that a terminal obeys are escaped, all other text stays") {
   CHECK(without_controls("a\x1b[31mb\x07\r"s) == "a\\x1b[31mb\\x07\\x0d");
   CHECK(without_controls("\x7f\0"s) == "\\x7f\\x00");
   CHECK(without_controls("\u009b31m") == "\\xc2\\x9b31m");

@@ -36,9 +36,9 @@ TEST_CASE("csv: quotes hold commas, quotes and line ends, and a row stands where
   CHECK(table.at(0, 0) == "x,\"y\"\nz");
   CHECK(table.at(1, 0) == "");
   CHECK(table.at(1, 1) == "");
-  CHECK(table.mark(0, 1).line == 2);
-  CHECK(table.mark(0, 1).column == 2);
-  CHECK(table.mark(1, 0).line == 4);
+  CHECK(table.location(0, 1).line == 2);
+  CHECK(table.location(0, 1).column == 2);
+  CHECK(table.location(1, 0).line == 4);
 }
 
 TEST_CASE("csv: a copied or moved table stays valid") {
@@ -116,8 +116,8 @@ TEST_CASE("csv: rows of another format have lines and no columns") {
   CHECK(table.rows() == 2);
   CHECK(table.number(1, 0) == 2.0);
   CHECK(table.at(0, 1) == "x");
-  CHECK(table.mark(1, 1).line == 7);
-  CHECK(table.mark(1, 1).column == 0);
+  CHECK(table.location(1, 1).line == 7);
+  CHECK(table.location(1, 1).column == 0);
   CHECK(message_of([&] { table.number(0, 1); }).starts_with("t.jsonl:3: "));
   CHECK(message_of([&] { table.number(1, 1); }).starts_with("t.jsonl:7: "));
 }

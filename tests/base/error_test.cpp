@@ -5,16 +5,16 @@
 using namespace roofcast;
 
 TEST_CASE("a ConfigError begins with what is known of its place") {
-  CHECK(std::string(ConfigError(Mark{"a.yaml", 3, 7}, "no").what()) == "a.yaml:3:7: no");
-  CHECK(std::string(ConfigError(Mark{"a.csv", 3, 0}, "no").what()) == "a.csv:3: no");
-  CHECK(std::string(ConfigError(Mark{"--gpu", 0, 0}, "no").what()) == "--gpu: no");
-  CHECK(std::string(ConfigError(Mark{"a.yaml", 0, 7}, "no").what()) == "a.yaml: no");
-  CHECK(std::string(ConfigError(Mark{}, "no").what()) == "no");
-  CHECK(std::string(ConfigError(Mark{"", 2, 1}, "no").what()) == "2:1: no");
+  CHECK(std::string(ConfigError(SourceLocation{"a.yaml", 3, 7}, "no").what()) == "a.yaml:3:7: no");
+  CHECK(std::string(ConfigError(SourceLocation{"a.csv", 3, 0}, "no").what()) == "a.csv:3: no");
+  CHECK(std::string(ConfigError(SourceLocation{"--gpu", 0, 0}, "no").what()) == "--gpu: no");
+  CHECK(std::string(ConfigError(SourceLocation{"a.yaml", 0, 7}, "no").what()) == "a.yaml: no");
+  CHECK(std::string(ConfigError(SourceLocation{}, "no").what()) == "no");
+  CHECK(std::string(ConfigError(SourceLocation{"", 2, 1}, "no").what()) == "2:1: no");
 }
 
 TEST_CASE("a ConfigError is one line whatever the user wrote") {
-  CHECK(std::string(ConfigError(Mark{"a"}, "got 'x\ny\tz\x1b[0m'").what()) == "a: got 'x\\ny\\tz\\x1b[0m'");
+  CHECK(std::string(ConfigError(SourceLocation{"a"}, "got 'x\ny\tz\x1b[0m'").what()) == "a: got 'x\\ny\\tz\\x1b[0m'");
 }
 
 TEST_CASE("SIM_CHECK throws only when its condition fails, and names it") {

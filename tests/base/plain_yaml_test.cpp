@@ -25,16 +25,17 @@ bool is_plain(const std::string& text) {
   return read_plain_yaml(text, nobody);
 }
 
-bool same(const Mark& a, const Mark& b) { return a.line == b.line && a.column == b.column; }
+bool same(const SourceLocation& a, const SourceLocation& b) { return a.line == b.line && a.column == b.column; }
 bool same(const ConfigTree& a, const ConfigTree& b) {
-  if (a->kind != b->kind || a->scalar != b->scalar || a->quoted != b->quoted || !same(a->mark, b->mark)) return false;
+  if (a->kind != b->kind || a->scalar != b->scalar || a->quoted != b->quoted || !same(a->location, b->location))
+    return false;
   if (a->items.size() != b->items.size() || a->entries.size() != b->entries.size()) return false;
   for (std::size_t i = 0; i < a->items.size(); ++i) {
     if (!same(a->items[i], b->items[i])) return false;
   }
   for (std::size_t i = 0; i < a->entries.size(); ++i) {
     const ConfigNode::Entry &x = a->entries[i], &y = b->entries[i];
-    if (x.key != y.key || !same(x.key_mark, y.key_mark) || !same(x.value, y.value)) return false;
+    if (x.key != y.key || !same(x.key_location, y.key_location) || !same(x.value, y.value)) return false;
   }
   return true;
 }

@@ -133,7 +133,7 @@ TEST_CASE("gpu file: a shipped GPU with some constants fitted anew is whole wher
   const std::string path = scratch("roofcast_gpu_anew_test.yaml");
   for (const char* name : {"h100-sxm", "l40s"}) {
     CAPTURE(name);
-    const ConfigTree gpu = load_named("hardware", name, Mark{"--gpu", 0, 0});
+    const ConfigTree gpu = load_named("hardware", name, SourceLocation{"--gpu", 0, 0});
     const Efficiency before = load_gpu(gpu, "vllm").efficiency;
     const ConstantsBlock known = before.block(cublaslt(), Dtype::kBf16);
     FittedConstants fitted{"cublaslt.bf16", {}, *known.record, {}, {}, {}};

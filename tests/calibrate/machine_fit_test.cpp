@@ -22,7 +22,7 @@ using namespace roofcast::calibrate;
 
 namespace {
 
-ConfigTree h100() { return load_named("hardware", "h100-sxm", Mark{"--gpu", 0, 0}); }
+ConfigTree h100() { return load_named("hardware", "h100-sxm", SourceLocation{"--gpu", 0, 0}); }
 
 /// What cuBLASLt and NCCL take on a machine that gives `truth` of an H100, with 2 % noise.
 std::vector<MeasuredTable> measured_on(const MachineShares& truth) {

@@ -80,7 +80,7 @@ TEST_CASE("measure to fit: the constants of made-up products come back") {
   options.folds_run = 1;
   options.starts = 1;
   options.too_few = &too_few;
-  const auto blocks = find_operator("gemm", Mark{}).fit(table, gpu, *kernel_rules("vllm"), options);
+  const auto blocks = find_operator("gemm", SourceLocation{}).fit(table, gpu, *kernel_rules("vllm"), options);
   REQUIRE(!blocks.empty());
   CHECK(blocks[0].block == "cublaslt.bf16");
   CHECK(value_of(blocks[0], "compute_efficiency") == doctest::Approx(0.72).epsilon(0.04));
@@ -108,7 +108,7 @@ TEST_CASE("measure to fit: kernels of our own set no engine's constants") {
     const CsvTable table = measured(device, op);
     REQUIRE(table.rows() > 2);
     for (const std::string kernels : {"vllm", "trtllm"})
-      CHECK(find_operator(op, Mark{}).fit(table, gpu, *kernel_rules(kernels), options).empty());
+      CHECK(find_operator(op, SourceLocation{}).fit(table, gpu, *kernel_rules(kernels), options).empty());
   }
 }
 
@@ -124,8 +124,8 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
     options.starts = 1;
     options.max_evaluations = 50;
     std::string names;
-    for (const FittedConstants& block :
-         find_operator("gemm", Mark{}).fit(CsvTable::parse(text, "t.csv"), gpu, *kernel_rules(kernels), options))
+    for (const FittedConstants& block : find_operator("gemm", SourceLocation{})
+                                            .fit(CsvTable::parse(text, "t.csv"), gpu, *kernel_rules(kernels), options))
       names += block.block + " ";
     return names;
   };
@@ -137,7 +137,7 @@ TEST_CASE("measure to fit: cuBLASLt's products are fitted where an engine calls 
   const auto priced = [&](const std::string& engine) {
     const CsvTable one =
         CsvTable::parse("engine,dtype,m,n,k,latency_us,timing\n" + engine + ",fp8,64,4096,4096,20,cool\n", "t.csv");
-    return find_operator("gemm", Mark{}).predict(one, benched).front().time.base();
+    return find_operator("gemm", SourceLocation{}).predict(one, benched).front().time.base();
   };
   CHECK(priced("cublaslt-13.1.0") == priced("trtllm-1.0"));
   CHECK(priced("cublaslt-13.1.0") != priced("vllm-1.0"));

@@ -163,7 +163,7 @@ TEST_CASE("records: become rows of the tables that fit and validate take") {
   CHECK(gemm.at(1, gemm.column("timing")) == "cool");        // one of four was throttled
   CHECK(gemm.at(2, gemm.column("timing")) == "served");      // measured under load
   CHECK(gemm.at(0, gemm.column("engine")) == "roofcast-0.1.0");
-  CHECK(gemm.mark(1, 0).line == 6);
+  CHECK(gemm.location(1, 0).line == 6);
   CHECK(tables[1].op == "attention_decode");
   CHECK(tables[1].table.number(0, tables[1].table.column("sliding_window")) == 0);
   CHECK(tables[2].op == "elementwise");

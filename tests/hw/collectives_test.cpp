@@ -368,7 +368,7 @@ TEST_CASE("collectives: never faster than the wire, and better links never slowe
 
 TEST_CASE("collectives: shipped racks are never slower than nodes over a network, pairs never faster than their link") {
   const auto shipped = [](const char* name) {
-    return load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), "vllm");
+    return load_gpu(load_named("hardware", name, SourceLocation{"test", 1, 1}), "vllm");
   };
   const CalibratedGpu rack = shipped("gb200"), nodes = shipped("b200-sxm"), pair = shipped("mi300x");
   for (const int gpus : {2, 4, 8, 16, 32, 64}) {
@@ -416,7 +416,7 @@ TEST_CASE("collectives: without peer-to-peer every byte passes the host, whose s
 }
 
 TEST_CASE("collectives: a larger node, a larger switch and more ranks in it are not slower, or faster, than less") {
-  const CalibratedGpu base = load_gpu(load_named("hardware", "b200-sxm", Mark{"test", 1, 1}), "vllm");
+  const CalibratedGpu base = load_gpu(load_named("hardware", "b200-sxm", SourceLocation{"test", 1, 1}), "vllm");
   const auto time = [&](int gpus, int node, int domain, double bytes) {
     GpuSpec gpu = base.spec;
     gpu.node.gpus_per_node = node;

@@ -28,7 +28,7 @@ TEST_CASE("dtype: the names that checkpoints use are understood") {
 
 TEST_CASE("dtype: an unknown name is refused at its place with the nearest one") {
   try {
-    parse_dtype("bf15", Mark{"model.yaml", 3, 12});
+    parse_dtype("bf15", SourceLocation{"model.yaml", 3, 12});
     FAIL("bf15 is no number format");
   } catch (const ConfigError& error) {
     const std::string message = error.what();

@@ -299,7 +299,7 @@ TEST_CASE("efficiency: grouped products of another architecture have its tiles")
 
 TEST_CASE("efficiency: matrix units of a quarter of the rate are fed by smaller tiles, within an architecture") {
   const auto intensity = [](const char* gpu) {
-    const Efficiency e = load_gpu(load_named("hardware", gpu, Mark{"--gpu", 0, 0}), "vllm").efficiency;
+    const Efficiency e = load_gpu(load_named("hardware", gpu, SourceLocation{"--gpu", 0, 0}), "vllm").efficiency;
     return products_of(e, cublaslt()).tile_intensity;
   };
   const double rate = (148.0 / 78) / (989.0 / 132);  // an H20's over an H200's, at the same clock

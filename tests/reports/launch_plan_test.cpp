@@ -147,7 +147,7 @@ TEST_CASE("launch plan: every command parses by the engine's own arguments") {
   }
 }
 
-TEST_CASE("launch plan: adapters and copies of experts parse by the engine's own arguments") {
+TEST_CASE("launch plan: the engine's own argument parser takes adapters and redundant experts") {
   const std::string adapters = "adapters: {count: 4, rank: 24, slots: 2, targets: [qkv_proj]}\nforce_unsupported: true",
                     copies = "parallelism: {tp: 8, ep: 8}\nrouting: {redundant_experts: 8}\nforce_unsupported: true";
   for (const char* engine : {"vllm", "sglang", "trtllm"}) {

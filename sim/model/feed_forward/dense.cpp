@@ -20,8 +20,8 @@ class DenseModel final : public FeedForwardModel {
   void check(const HfConfig& in) const override {
     if (f_.inter < 1) in.fail("intermediate_size", "must be at least 1");
   }
-  void check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const override {
-    refuse(s.tp > f_.inter, marks.tp,
+  void check_sharding(const std::string& model, const Sharding& s, const ShardingLocations& locations) const override {
+    refuse(s.tp > f_.inter, locations.tp,
            fmt::format("tp {} is more than the width {} of a feed-forward block of {}", s.tp, f_.inter, model));
   }
 

@@ -34,7 +34,7 @@ class ExpertModel final : public FeedForwardModel {
     in.fail("model_type",
             fmt::format("{} of {} experts: both must be whole numbers of at least 1", f_.top_k, f_.experts));
   }
-  void check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const override;
+  void check_sharding(const std::string& model, const Sharding& s, const ShardingLocations& locations) const override;
 
   void add_weights(LayerWeights& out, double hidden, const Sharding& s) const override;
   FeedForwardBuffers buffers(double hidden, const Sharding& s, double tokens) const override;
@@ -53,14 +53,16 @@ class ExpertModel final : public FeedForwardModel {
   ExpertFeedForward f_;
 };
 
-void ExpertModel::check_sharding(const std::string& model, const Sharding& s, const ShardingMarks& marks) const {
+void ExpertModel::check_sharding(const std::string& model, const Sharding& s,
+                                 const ShardingLocations& locations) const {
   const double held = f_.experts + s.expert_copies(), more = (std::floor(held / s.ep) + 1) * s.ep - f_.experts;
-  const std::string copies = s.expert_copies() > 0 ? fmt::format(" and {} copies", s.expert_copies()) : "";
+  const std::string redundant =
+      s.expert_copies() > 0 ? fmt::format(" and {} redundant experts", s.expert_copies()) : "";
   refuse(
-      !divides(s.ep, held), marks.ep,
-      fmt::format("ep {} does not divide the {} experts{} of {}; routing.redundant_experts {} makes it {} on each GPU",
-                  s.ep, f_.experts, copies, model, more, (f_.experts + more) / s.ep));
-  const Mark& splits = s.ep > 1 ? marks.ep : s.attention_dp > 1 ? marks.attention_dp : marks.tp;
+      !divides(s.ep, held), locations.ep,
+      fmt::format("ep {} does not divide the {} experts{} of {}; with routing.redundant_experts {} each GPU holds {}",
+                  s.ep, f_.experts, redundant, model, more, (f_.experts + more) / s.ep));
+  const SourceLocation& splits = s.ep > 1 ? locations.ep : s.attention_dp > 1 ? locations.attention_dp : locations.tp;
   refuse(!divides(s.expert_tp(), f_.inter), splits,
          fmt::format("the experts' tensor parallelism tp x attention_dp / ep = {} does not divide their width {} in {}",
                      s.expert_tp(), f_.inter, model));

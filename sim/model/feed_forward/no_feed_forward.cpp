@@ -13,7 +13,7 @@ class NoFeedForwardModel final : public FeedForwardModel {
   DenseFeedForward dense_like(double hidden) const override { return {.inter = 4 * hidden}; }
 
   void check(const HfConfig&) const override {}
-  void check_sharding(const std::string&, const Sharding&, const ShardingMarks&) const override {}
+  void check_sharding(const std::string&, const Sharding&, const ShardingLocations&) const override {}
 
   void add_weights(LayerWeights&, double, const Sharding&) const override {}
   FeedForwardBuffers buffers(double, const Sharding&, double) const override {

@@ -42,7 +42,7 @@ class GroupedModel final : public MixerModel {
   std::optional<AbsorbedProjection> absorbed() const override { return std::nullopt; }
 
   void check(const HfConfig& in) const override;
-  void check_sharding(const std::string& model, int tp, const Mark& mark) const override;
+  void check_sharding(const std::string& model, int tp, const SourceLocation& location) const override;
   Mixer without_wide_window(double max_context) const override {
     GroupedAttention out = a_;
     if (out.window >= max_context) out.window = 0;
@@ -97,11 +97,11 @@ void GroupedModel::check(const HfConfig& in) const {
   if (a_.head_dim < 1) in.fail("head_dim", "must be at least 1");
 }
 
-void GroupedModel::check_sharding(const std::string& model, int tp, const Mark& mark) const {
+void GroupedModel::check_sharding(const std::string& model, int tp, const SourceLocation& location) const {
   const double kv = a_.kv_heads;
-  refuse(!divides(tp, kv) && std::fmod(tp, kv) != 0.0, mark,
+  refuse(!divides(tp, kv) && std::fmod(tp, kv) != 0.0, location,
          fmt::format("tp {} neither divides nor is a multiple of the {} key-value heads of {}", tp, kv, model));
-  check_heads(model, a_.heads, tp, mark);
+  check_heads(model, a_.heads, tp, location);
 }
 
 /// qkv: hidden -> heads d_k [twice when gated] + kv_heads (d_k + d_v); o: heads d_v -> hidden.
@@ -209,9 +209,10 @@ void GroupedModel::add_decode(OperatorList& list, double count, const DecodeShap
 /// Separate kernels attend to the decoder's own tokens and to the encoder's. Together they read all cached tokens. A
 /// step only knows the sum, and kernel time is nearly proportional to the bytes read, so each is priced over half.
 void GroupedModel::add_two_decodes(OperatorList& list, double count, DecodeShape shape, const AttentionHeads& heads) {
-  const double begins = list.context().model->encoder != nullptr ? 1 : 0;
-  shape.mean_context = std::max(shape.query_len, (shape.mean_context + begins) / 2);
-  shape.max_context = std::max(shape.query_len, (shape.max_context + begins) / 2);
+  // The decoder starts with a token that no prompt holds (decoder_start_token_id).
+  const double start = list.context().model->encoder != nullptr ? 1 : 0;
+  shape.mean_context = std::max(shape.query_len, (shape.mean_context + start) / 2);
+  shape.max_context = std::max(shape.query_len, (shape.max_context + start) / 2);
   list.add("attention", 2 * count, DecodeWork{shape, heads});
 }
 

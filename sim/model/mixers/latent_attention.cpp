@@ -45,8 +45,8 @@ class LatentModel final : public MixerModel {
     if (a_.nope_dim < 1) in.fail("qk_nope_head_dim", "must be at least 1");
     if (a_.value_dim < 1) in.fail("v_head_dim", "must be at least 1");
   }
-  void check_sharding(const std::string& model, int tp, const Mark& mark) const override {
-    check_heads(model, a_.heads, tp, mark);
+  void check_sharding(const std::string& model, int tp, const SourceLocation& location) const override {
+    check_heads(model, a_.heads, tp, location);
   }
   Mixer without_wide_window(double) const override { return a_; }
 

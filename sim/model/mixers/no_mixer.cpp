@@ -23,7 +23,7 @@ class NoMixerModel final : public MixerModel {
   std::optional<AbsorbedProjection> absorbed() const override { return std::nullopt; }
 
   void check(const HfConfig&) const override {}
-  void check_sharding(const std::string&, int, const Mark&) const override {}
+  void check_sharding(const std::string&, int, const SourceLocation&) const override {}
   Mixer without_wide_window(double) const override { return NoMixer{}; }
 
   void add_weights(LayerWeights&, double, const Sharding&) const override {}

@@ -52,10 +52,10 @@ class StateModel final : public MixerModel {
   std::optional<AbsorbedProjection> absorbed() const override { return std::nullopt; }
 
   void check(const HfConfig&) const override {}
-  void check_sharding(const std::string& model, int tp, const Mark& mark) const override {
-    refuse(tp > 1 && a_.gated_output, mark,
+  void check_sharding(const std::string& model, int tp, const SourceLocation& location) const override {
+    refuse(tp > 1 && a_.gated_output, location,
            fmt::format("tp {}: the gate after {}'s layers reads whole rows, so they are not split", tp, model));
-    check_heads(model, a_.mixer.heads, tp, mark);
+    check_heads(model, a_.mixer.heads, tp, location);
   }
   Mixer without_wide_window(double) const override { return a_; }
 

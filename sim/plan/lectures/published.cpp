@@ -7,7 +7,7 @@ namespace roofcast {
 
 std::vector<Published> published(const std::string& name) {
   std::vector<Published> rows;
-  ConfigReader in(load_named("published", name, Mark{"published", 0, 0}), "published figures");
+  ConfigReader in(load_named("published", name, SourceLocation{"published", 0, 0}), "published figures");
   in.ignore("name");
   for (const ConfigTree& item : in.list("rows")) {
     ConfigReader row(item, "a row of published figures");

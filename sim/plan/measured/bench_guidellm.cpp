@@ -59,7 +59,7 @@ void read_lengths(const BenchReader& in, BenchRun& run) {
   if (requests == nullptr || !requests->is_array() || static_cast<double>(requests->size()) != run.completed) return;
   for (const auto& request : *requests) {
     if (!request.is_object()) return;
-    const BenchReader one(request, in.mark(), "GuideLLM");
+    const BenchReader one(request, in.location(), "GuideLLM");
     const auto prompt = one.number("prompt_tokens"), output = one.number("output_tokens");
     if (prompt && *prompt >= 1 && *prompt <= 1e7) run.prompt_lengths.push_back(static_cast<int>(*prompt));
     if (output && *output >= 1 && *output <= 1e7) run.output_lengths.push_back(static_cast<int>(*output));

@@ -23,7 +23,7 @@ nlohmann::ordered_json values_of(const std::string& path, std::string_view text)
     if (at == std::string::npos) continue;
     const auto entry = parse_json(path, line.substr(at + kStart.size()), "a line of MLPerf LoadGen");
     if (!entry.is_object() || !entry.contains("key") || !entry.contains("value") || !entry["key"].is_string())
-      throw ConfigError(Mark{path, number, 1}, "a line of MLPerf LoadGen needs 'key' and 'value'");
+      throw ConfigError(SourceLocation{path, number, 1}, "a line of MLPerf LoadGen needs 'key' and 'value'");
     values[entry["key"].get<std::string>()] = entry["value"];
   }
   return values;
@@ -58,7 +58,7 @@ void read_latencies(const BenchReader& in, BenchRun& run) {
 
 BenchRun read_loadgen_run(const std::string& path, std::string_view text) {
   const nlohmann::ordered_json values = values_of(path, text);
-  const BenchReader in(values, Mark{path, 0, 0}, "MLPerf LoadGen");
+  const BenchReader in(values, SourceLocation{path, 0, 0}, "MLPerf LoadGen");
   if (in.at("result_validity") == nullptr)
     in.fail("the log ends before its results ('result_validity'): did the run finish, in performance mode?");
   BenchRun run;

@@ -18,7 +18,8 @@ class BenchReader {
  public:
   using Json = nlohmann::ordered_json;
 
-  BenchReader(const Json& json, Mark mark, std::string_view tool) : json_(json), mark_(std::move(mark)), tool_(tool) {}
+  BenchReader(const Json& json, SourceLocation location, std::string_view tool)
+      : json_(json), location_(std::move(location)), tool_(tool) {}
 
   const Json& json() const { return json_; }
   /// The value at "key" or "/pointer/to/key"; null if absent.
@@ -33,12 +34,12 @@ class BenchReader {
   double checked(const Json& value, std::string_view key) const;
   /// A list of token counts; values below 1 are dropped.
   std::vector<int> lengths(std::string_view key) const;
-  [[noreturn]] void fail(const std::string& message) const { throw ConfigError(mark_, message); }
-  const Mark& mark() const { return mark_; }
+  [[noreturn]] void fail(const std::string& message) const { throw ConfigError(location_, message); }
+  const SourceLocation& location() const { return location_; }
 
  private:
   const Json& json_;
-  Mark mark_;
+  SourceLocation location_;
   std::string tool_;
 };
 

@@ -63,7 +63,7 @@ std::string quote_python_numbers(std::string text) {
 
 struct Document {
   Json json;
-  Mark mark;
+  SourceLocation location;
 };
 
 /// One document per file, or one per line.
@@ -73,17 +73,17 @@ std::vector<Document> documents_of(const std::string& path, const std::string& t
                      Json::accept(text.substr(0, end));
   std::vector<Document> out;
   if (!lines) {
-    out.push_back({parse_json(path, text, "the result of a load generator"), Mark{path, 0, 0}});
+    out.push_back({parse_json(path, text, "the result of a load generator"), SourceLocation{path, 0, 0}});
     return out;
   }
   check_json_size(path, text);  // of all lines together
   each_line(text, [&](std::string_view line, int number) {
     if (trim(line).empty()) return;
     try {
-      out.push_back(
-          {parse_json(path, std::string(line), "the result of a load generator, one a line"), Mark{path, number, 0}});
+      out.push_back({parse_json(path, std::string(line), "the result of a load generator, one a line"),
+                     SourceLocation{path, number, 0}});
     } catch (const ConfigError& e) {
-      throw ConfigError(Mark{path, number, e.mark().column}, e.message());
+      throw ConfigError(SourceLocation{path, number, e.location().column}, e.message());
     }
   });
   return out;
@@ -97,38 +97,41 @@ bool is_metric_block(const Json& json, const char* key) {
 /// Reads the runs of a document; its keys identify the tool.
 void read_document(const Document& document, std::vector<BenchRun>& out) {
   const Json& json = document.json;
-  if (!json.is_object()) throw ConfigError(document.mark, fmt::format("not the result of a known tool: {}", kTools));
+  if (!json.is_object())
+    throw ConfigError(document.location, fmt::format("not the result of a known tool: {}", kTools));
   if (json.contains("benchmarks") && json["benchmarks"].is_array()) {
-    const BenchReader report(json, document.mark, "GuideLLM");
+    const BenchReader report(json, document.location, "GuideLLM");
     for (const Json& benchmark : json["benchmarks"]) {
       if (!benchmark.is_object() || !benchmark.contains("metrics"))
-        throw ConfigError(document.mark, "'benchmarks' must be a list of maps with 'metrics', as GuideLLM writes it");
-      out.push_back(read_guidellm_run(BenchReader(benchmark, document.mark, "GuideLLM"), report));
+        throw ConfigError(document.location,
+                          "'benchmarks' must be a list of maps with 'metrics', as GuideLLM writes it");
+      out.push_back(read_guidellm_run(BenchReader(benchmark, document.location, "GuideLLM"), report));
     }
     if (json["benchmarks"].empty())
-      throw ConfigError(document.mark, "the GuideLLM report holds no benchmark: did the run finish?");
+      throw ConfigError(document.location, "the GuideLLM report holds no benchmark: did the run finish?");
     return;
   }
   if (json.contains("aiperf_version") || is_metric_block(json, "request_latency") ||
       is_metric_block(json, "time_to_first_token")) {
     const char* tool = json.contains("aiperf_version") || json.contains("schema_version") ? "AIPerf" : "GenAI-Perf";
-    out.push_back(read_aiperf_run(BenchReader(json, document.mark, tool), tool));
+    out.push_back(read_aiperf_run(BenchReader(json, document.location, tool), tool));
     return;
   }
   if (!json.contains("completed") && !json.contains("total_output_tokens"))
-    throw ConfigError(document.mark, fmt::format("not the result of a known tool: {}", kTools));
+    throw ConfigError(document.location, fmt::format("not the result of a known tool: {}", kTools));
   const bool sglang = json.contains("total_throughput") || json.contains("mean_e2e_latency_ms");
   const char* tool = json.contains("kind") ? "roofcast simulate" : sglang ? "SGLang bench_serving" : "vllm bench serve";
-  out.push_back(read_flat_run(BenchReader(json, document.mark, tool), tool));
+  out.push_back(read_flat_run(BenchReader(json, document.location, tool), tool));
 }
 
 std::vector<BenchRun> runs_of(const std::string& path) {
   const std::string text = read_file(path, kFileLimit);
   if (text.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == std::string::npos)
-    throw ConfigError(Mark{path, 0, 0}, "the file is empty");
-  if (is_scrape(text)) throw ConfigError(Mark{path, 0, 0}, "metrics of a live server: --prometheus FILE reads them");
+    throw ConfigError(SourceLocation{path, 0, 0}, "the file is empty");
+  if (is_scrape(text))
+    throw ConfigError(SourceLocation{path, 0, 0}, "metrics of a live server: --prometheus FILE reads them");
   if (text.substr(0, 4096).find("MLPerf Results Summary") != std::string::npos)
-    throw ConfigError(Mark{path, 0, 0},
+    throw ConfigError(SourceLocation{path, 0, 0},
                       "LoadGen's summary does not say how many requests ran; give mlperf_log_detail.txt beside it");
   if (text.substr(0, 4096).find(":::MLLOG") != std::string::npos) return {read_loadgen_run(path, text)};
   std::vector<BenchRun> runs;
@@ -199,7 +202,7 @@ std::optional<std::string> percentiles_out_of_order(const BenchRun& run) {
 }  // namespace
 
 void check_run(const BenchRun& run) {
-  const auto fail = [&](const std::string& message) { throw ConfigError(Mark{run.path, 0, 0}, message); };
+  const auto fail = [&](const std::string& message) { throw ConfigError(SourceLocation{run.path, 0, 0}, message); };
   if (!run.window && !(std::max(run.requests(), run.completed) <= kMostRequests))
     fail(fmt::format("a run of {:.4g} requests; it is simulated many times over, so at most {:.0f} are read",
                      std::max(run.requests(), run.completed), kMostRequests));
@@ -229,7 +232,7 @@ BenchRun read_bench_run(const std::string& path, std::optional<std::int64_t> whi
     std::vector<std::string> words;
     for (std::int64_t i = 0; i < std::min(count, kListed); ++i)
       words.push_back(fmt::format("{} {}", i + 1, runs[static_cast<std::size_t>(i)].load()));
-    throw ConfigError(Mark{path, 0, 0},
+    throw ConfigError(SourceLocation{path, 0, 0},
                       fmt::format("holds {} run{}, --run N takes one: {}{}", count, count == 1 ? "" : "s",
                                   join(words, "; "), count > kListed ? "; ..." : ""));
   }

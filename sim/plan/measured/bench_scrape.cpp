@@ -43,9 +43,9 @@ struct Series {
 using Scrape = std::map<std::string, Series>;  ///< by name and labels as written
 
 /// `a="b",c="d"` with escaped quotes and backslashes. `at` moves from after the opening brace to after the closing one.
-Labels read_labels(std::string_view line, std::size_t& at, const Mark& mark) {
+Labels read_labels(std::string_view line, std::size_t& at, const SourceLocation& location) {
   Labels labels;
-  const auto fail = [&] { throw ConfigError(mark, "the labels must be {name=\"value\",...}"); };
+  const auto fail = [&] { throw ConfigError(location, "the labels must be {name=\"value\",...}"); };
   while (at < line.size() && line[at] != '}') {
     const std::size_t equal = line.find('=', at);
     if (equal == std::string_view::npos || equal + 1 >= line.size() || line[equal + 1] != '"') fail();
@@ -81,26 +81,27 @@ struct File {
   std::string server, model;
 };
 
-void read_line(const std::string& line, const Mark& mark, double stamp_unit, File& file) {
+void read_line(const std::string& line, const SourceLocation& location, double stamp_unit, File& file) {
   std::size_t at = line.find_first_of("{ \t");
   const std::string name = line.substr(0, at);
   const std::string_view server = server_of(name);
   if (server.empty()) return;  // python_gc_objects_collected_total and similar
-  if (at == std::string::npos) throw ConfigError(mark, fmt::format("'{}' has no value", name));
+  if (at == std::string::npos) throw ConfigError(location, fmt::format("'{}' has no value", name));
   Labels labels;
-  if (line[at] == '{') labels = read_labels(line, ++at, mark);
+  if (line[at] == '{') labels = read_labels(line, ++at, location);
   std::vector<std::string> words;
   for (const std::string& word : split(line.substr(at, line.find(" # ", at) - at), ' ')) {
     if (!trim(word).empty()) words.emplace_back(trim(word));
   }
-  if (words.empty()) throw ConfigError(mark, fmt::format("'{}' has no value: was the file written to its end?", name));
+  if (words.empty())
+    throw ConfigError(location, fmt::format("'{}' has no value: was the file written to its end?", name));
   const auto value = number_of(words[0]);
   if (!value && words[0] != "NaN")
-    throw ConfigError(mark, fmt::format("the value of '{}' is not a number: '{}'", name, words[0]));
+    throw ConfigError(location, fmt::format("the value of '{}' is not a number: '{}'", name, words[0]));
   if (!value) return;
   if (const std::string model = labels["model_name"]; !model.empty()) {
     if (!file.model.empty() && file.model != model)
-      throw ConfigError(mark,
+      throw ConfigError(location,
                         fmt::format("the server has two models, {} and {}; keep the lines of one", file.model, model));
     file.model = model;
   }
@@ -122,14 +123,14 @@ File read_scrape(const std::string& path) {
   each_line(text, [&](std::string_view line, int number) {
     const std::string_view trimmed = trim(line);
     if (trimmed.empty() || trimmed[0] == '#') return;
-    const Mark mark{path, number, 1};
-    if (trimmed.size() > kLongestLine) throw ConfigError(mark, "the line is too long for a metric");
-    read_line(std::string(trimmed), mark, stamp_unit, file);
+    const SourceLocation location{path, number, 1};
+    if (trimmed.size() > kLongestLine) throw ConfigError(location, "the line is too long for a metric");
+    read_line(std::string(trimmed), location, stamp_unit, file);
     if (file.scrape.size() > kMostSeries)
-      throw ConfigError(mark, fmt::format("more than {} series of metrics", kMostSeries));
+      throw ConfigError(location, fmt::format("more than {} series of metrics", kMostSeries));
   });
   if (file.scrape.empty())
-    throw ConfigError(Mark{path, 0, 0},
+    throw ConfigError(SourceLocation{path, 0, 0},
                       "no metric of vLLM or SGLang ('vllm:...', 'sglang:...'); expected what the "
                       "server's /metrics page says");
   return file;
@@ -183,7 +184,7 @@ class Counted {
  private:
   double change_of(const Series& s) const {
     if (s.last < s.first)
-      throw ConfigError(Mark{path_, 0, 0},
+      throw ConfigError(SourceLocation{path_, 0, 0},
                         fmt::format("'{}' fell from {} to {}: the server started anew between the scrapes, or they "
                                     "stand in the wrong order",
                                     s.name, s.first, s.last));
@@ -253,8 +254,9 @@ BenchRun read_scrapes(const std::vector<std::string>& paths, std::optional<Secon
                                                             : counted.total("e2e_request_latency_seconds_count");
   run.completed = ended - run.failed;
   if (run.completed <= 0)
-    throw ConfigError(Mark{run.path, 0, 0}, before ? "no request ended between the scrapes: there is nothing to compare"
-                                                   : "no request has ended yet: there is nothing to compare");
+    throw ConfigError(SourceLocation{run.path, 0, 0},
+                      before ? "no request ended between the scrapes: there is nothing to compare"
+                             : "no request has ended yet: there is nothing to compare");
   run.duration_s = window ? window->base() : counted.seconds();
   run.input_tokens = tokens(counted, "request_prompt_tokens", "prompt_tokens_total", run.completed);
   run.output_tokens = tokens(counted, "request_generation_tokens", "generation_tokens_total", run.completed);

@@ -26,7 +26,7 @@ HostFit fit_host_to_runs(const Scenario& scenario, const std::vector<BenchRun>& 
   for (const BenchRun& bench : runs) {
     const RunFigures figures = figures_of(bench);
     if (figures.ttft_ms <= 0 || figures.tpot_ms <= 0)
-      throw ConfigError(Mark{bench.path, 0, 0}, "the fit needs mean or median TTFT and TPOT");
+      throw ConfigError(SourceLocation{bench.path, 0, 0}, "the fit needs mean or median TTFT and TPOT");
     std::vector<LoadMismatch> mismatches;
     MeasuredRun run;
     run.row = measured.runs.size();

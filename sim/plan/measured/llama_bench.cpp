@@ -24,30 +24,30 @@ constexpr double kMostTokens = 1 << 20;
 
 /// One test, by the names of llama-bench's fields; `field` gives a number or throws.
 template <class Field>
-LlamaTest test_of(const Field& field, const Mark& mark) {
+LlamaTest test_of(const Field& field, const SourceLocation& location) {
   LlamaTest test;
   const auto tokens = [&](const char* name) {
     const double value = field(name);
     if (!(value >= 0 && value <= kMostTokens && value == std::floor(value)))
-      throw ConfigError(mark,
+      throw ConfigError(location,
                         fmt::format("'{}' must be a number of tokens up to {}, got {}", name, kMostTokens, value));
     return static_cast<int>(value);
   };
   test.prompt = tokens("n_prompt"), test.output = tokens("n_gen"), test.depth = tokens("n_depth");
   test.tokens_per_s = field("avg_ts");
-  if (test.prompt + test.output == 0) throw ConfigError(mark, "a test needs 'n_prompt' or 'n_gen'");
-  if (!(test.tokens_per_s > 0)) throw ConfigError(mark, "'avg_ts' must be more than 0");
+  if (test.prompt + test.output == 0) throw ConfigError(location, "a test needs 'n_prompt' or 'n_gen'");
+  if (!(test.tokens_per_s > 0)) throw ConfigError(location, "'avg_ts' must be more than 0");
   return test;
 }
 
-void read_json_test(const Json& json, const Mark& mark, LlamaBench& bench) {
+void read_json_test(const Json& json, const SourceLocation& location, LlamaBench& bench) {
   const auto field = [&](const char* name) {
     const auto found = json.find(name);
     if (found != json.end() && found->is_number()) return found->get<double>();
     if (found == json.end() && std::string_view(name) == "n_depth") return 0.0;  // releases before 2025-04
-    throw ConfigError(mark, fmt::format("missing number '{}' of a test of llama-bench", name));
+    throw ConfigError(location, fmt::format("missing number '{}' of a test of llama-bench", name));
   };
-  bench.tests.push_back(test_of(field, mark));
+  bench.tests.push_back(test_of(field, location));
   for (const char* name : {"model_filename", "model_type"}) {
     if (bench.model.empty() && json.contains(name) && json[name].is_string())
       bench.model = json[name].get<std::string>();
@@ -63,7 +63,7 @@ void read_csv(const std::string& text, LlamaBench& bench) {
       if (!table.find(name) && std::string_view(name) == "n_depth") return 0.0;
       return table.number(row, table.column(name));
     };
-    bench.tests.push_back(test_of(field, table.mark(row, 0)));
+    bench.tests.push_back(test_of(field, table.location(row, 0)));
   }
   if (table.rows() > 0 && table.find("model_filename"))
     bench.model = std::string(table.at(0, table.column("model_filename")));
@@ -99,8 +99,8 @@ std::optional<LlamaBench> read_llama_bench(const std::string& path) {
     const Json list = parse_json(path, text, "the JSON of llama-bench");
     for (const Json& json : list) {
       if (!is_test(json))
-        throw ConfigError(Mark{path, 0, 0}, "a test of llama-bench has 'n_prompt', 'n_gen' and 'avg_ts'");
-      read_json_test(json, Mark{path, 0, 0}, bench);
+        throw ConfigError(SourceLocation{path, 0, 0}, "a test of llama-bench has 'n_prompt', 'n_gen' and 'avg_ts'");
+      read_json_test(json, SourceLocation{path, 0, 0}, bench);
     }
   } else {
     bool all_tests = true;
@@ -108,18 +108,18 @@ std::optional<LlamaBench> read_llama_bench(const std::string& path) {
       if (!all_tests || trim(line).empty()) return;
       const Json json = parse_json(path, std::string(line), "a line of llama-bench -o jsonl");
       all_tests = is_test(json);
-      if (all_tests) read_json_test(json, Mark{path, number, 0}, bench);
+      if (all_tests) read_json_test(json, SourceLocation{path, number, 0}, bench);
     });
     if (!all_tests) return std::nullopt;
   }
-  if (bench.tests.empty()) throw ConfigError(Mark{path, 0, 0}, "no test of llama-bench: did it finish?");
+  if (bench.tests.empty()) throw ConfigError(SourceLocation{path, 0, 0}, "no test of llama-bench: did it finish?");
   return bench;
 }
 
 Comparison compare_with_llama_bench(const Scenario& scenario, const LlamaBench& bench) {
   const Deployment& d = *scenario.deployment;
   if (d.roofline() == nullptr)
-    throw ConfigError(Mark{bench.path, 0, 0},
+    throw ConfigError(SourceLocation{bench.path, 0, 0},
                       fmt::format("a run of llama.cpp, and the scenario's engine is {}; --engine llama-cpp compares it "
                                   "with that",
                                   d.engine.name));

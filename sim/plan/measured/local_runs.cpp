@@ -18,9 +18,9 @@ constexpr int kMostTokens = 1 << 20;
 LocalRun read_row(const CsvTable& table, std::size_t row) {
   const auto text = [&](const char* column) { return std::string(table.at(row, table.column(column))); };
   const auto scalar = [&](const char* column) {
-    return make_scalar(text(column), table.mark(row, table.column(column)));
+    return make_scalar(text(column), table.location(row, table.column(column)));
   };
-  const Mark mark = table.mark(row, table.column("test"));
+  const SourceLocation location = table.location(row, table.column("test"));
   const std::string test = text("test");
   LocalRun run;
   run.prompt = test.starts_with("pp");
@@ -28,12 +28,12 @@ LocalRun read_row(const CsvTable& table, std::size_t row) {
   const bool kind = run.prompt || test.starts_with("tg");
   if (!kind || std::from_chars(test.data() + 2, end, run.tokens).ptr != end || run.tokens < 1 ||
       run.tokens > kMostTokens)
-    throw ConfigError(mark,
+    throw ConfigError(location,
                       "a test is 'pp' or 'tg' and a number of tokens, such as pp512 or tg128; got '" + test + "'");
   run.tokens_per_s = table.number(row, table.column("tokens_per_s"));
   if (run.tokens_per_s <= 0)
-    throw ConfigError(table.mark(row, table.column("tokens_per_s")), "a speed must be above 0");
-  ConfigTree scenario = make_map({}, mark);
+    throw ConfigError(table.location(row, table.column("tokens_per_s")), "a speed must be above 0");
+  ConfigTree scenario = make_map({}, location);
   for (const auto& [key, column] :
        {std::pair{"model", "model"}, {"gpu", "gpu"}, {"engine", "engine"}, {"precision", "weights"}})
     scenario = with_value(scenario, key, scalar(column), table.path());
@@ -41,12 +41,12 @@ LocalRun read_row(const CsvTable& table, std::size_t row) {
   const std::optional<std::size_t> gpus = table.find("gpus");
   if (gpus && !table.at(row, *gpus).empty())
     scenario = with_value(scenario, "parallelism.pp",
-                          make_scalar(std::string(table.at(row, *gpus)), table.mark(row, *gpus)), table.path());
+                          make_scalar(std::string(table.at(row, *gpus)), table.location(row, *gpus)), table.path());
   ConfigReader in(scenario, "a row");
   run.deployment = read_deployment(in, Fidelity::kCalibrated);
   if (run.deployment->roofline() == nullptr)
-    throw ConfigError(mark, "the kernels of '" + text("engine") +
-                                "' are priced one by one; this table is for engines of configs/rooflines");
+    throw ConfigError(location, "the kernels of '" + text("engine") +
+                                    "' are priced one by one; this table is for engines of configs/rooflines");
   return run;
 }
 

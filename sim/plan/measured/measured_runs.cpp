@@ -78,7 +78,8 @@ MeasuredRuns read_measured_runs(const CsvTable& table) {
   for (const std::string& column : table.columns()) {
     const std::string nearest = nearest_name(column, kSaysHow);
     if (column.size() > 4 && !nearest.empty() && nearest != column && !table.find(nearest))
-      throw ConfigError(Mark{table.path(), 1, 1}, fmt::format("unknown column '{}'; nearest is '{}'", column, nearest));
+      throw ConfigError(SourceLocation{table.path(), 1, 1},
+                        fmt::format("unknown column '{}'; nearest is '{}'", column, nearest));
   }
   const RunColumns columns(table);
   SpecCache specs;

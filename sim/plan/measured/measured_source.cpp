@@ -14,9 +14,10 @@ namespace {
 void refuse_other_model(const std::string& path, const std::string& run_model, const std::string& model) {
   const std::string measured = shipped_name("models", run_model);
   if (measured.empty() || measured == shipped_name("models", model)) return;
-  throw ConfigError(Mark{path, 0, 0}, fmt::format("a run of {} ({}), and the scenario is of {}; --model {} compares it "
-                                                  "with that",
-                                                  run_model, measured, model, measured));
+  throw ConfigError(SourceLocation{path, 0, 0},
+                    fmt::format("a run of {} ({}), and the scenario is of {}; --model {} compares it "
+                                "with that",
+                                run_model, measured, model, measured));
 }
 
 }  // namespace

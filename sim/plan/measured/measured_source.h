@@ -14,7 +14,7 @@ struct MeasuredSource {
   std::optional<std::int64_t> run{};   ///< number of the run in the file, from 1
   std::vector<std::string> scrapes{};  ///< one scrape, or one before and one after
   std::optional<Seconds> window{};     ///< time that the scrapes cover
-  Mark scenario{};                     ///< source location of the scenario, for messages
+  SourceLocation scenario{};           ///< source location of the scenario, for messages
 };
 
 /// Reads the run and compares the scenario with it. Throws ConfigError for an unreadable file, for a run of another

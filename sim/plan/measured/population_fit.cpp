@@ -28,9 +28,9 @@ constexpr std::array kCosts{
     PopulationCost{"launch_pace", nullptr, 1, 0.01, 0.4, kHost},
 };
 constexpr std::size_t kCount = kCosts.size();
-constexpr double kStep = 0.4;      ///< step of ln(cost) for a slope; large, because queues make the response rough
-constexpr double kFurthest = 1.2;  ///< maximum distance of ln(cost) from where its slope was taken
-const double kMost = std::log(2.0);
+constexpr double kStep = 0.4;          ///< step of ln(cost) for a slope; large, because queues make the response rough
+constexpr double kFurthest = 1.2;      ///< maximum distance of ln(cost) from where its slope was taken
+const double kMost = std::log(2.0);    ///< errors beyond a factor of 2 weigh no more
 constexpr double kPriorWeight = 0.02;  ///< weight of a squared departure relative to the error of one group
 
 double value_of(const EngineSpec& engine, const PopulationCost& cost) {

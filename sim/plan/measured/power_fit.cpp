@@ -47,7 +47,7 @@ std::string class_of(const PowerSample& s, LeftOut left_out) {
 std::vector<PowerSample> power_samples(const MeasuredRuns& runs, const CsvTable& table,
                                        const std::vector<RowPrediction>& rows) {
   if (!table.find("power_w") || !table.find("median_itl_ms"))
-    throw ConfigError(table.mark(0, 0), "a fit of power needs the columns 'power_w' and 'median_itl_ms'");
+    throw ConfigError(table.location(0, 0), "a fit of power needs the columns 'power_w' and 'median_itl_ms'");
   std::vector<PowerSample> samples;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const MeasuredRun& run = runs.runs[i];
@@ -65,7 +65,7 @@ std::vector<PowerSample> power_samples(const MeasuredRuns& runs, const CsvTable&
                                        .memory = std::min(1.0, p.utilization.memory * faster)},
                        .busy_share = p.busy_share});
   }
-  if (samples.empty()) throw ConfigError(table.mark(0, 0), "no run with a measured power could be predicted");
+  if (samples.empty()) throw ConfigError(table.location(0, 0), "no run with a measured power could be predicted");
   return samples;
 }
 

@@ -19,7 +19,7 @@ std::vector<double> values_of(const ServingMetrics& m) {
 
 PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column, bool intervals) {
   PublishedRun run;
-  const Mark mark = table.mark(row, column);
+  const SourceLocation location = table.location(row, column);
   try {
     const Scenario s = read_scenario(published_scenario(table, row), Fidelity::kCalibrated);
     run.engine = s.deployment->engine.name;
@@ -42,7 +42,7 @@ PublishedRun predict(const CsvTable& table, std::size_t row, std::size_t column,
       if (m.completed == 0) run.note = "no request completed";
     }
   } catch (const ConfigError& error) {
-    throw ConfigError(mark, std::string("its scenario: ") + error.what());
+    throw ConfigError(location, std::string("its scenario: ") + error.what());
   }
   return run;
 }

@@ -106,7 +106,7 @@ class Settings {
   [[noreturn]] void fail(const std::string& message) const {
     throw ConfigError(fmt::format("{}: {}", where_, message));
   }
-  Mark mark() const { return {where_, 0, 0}; }
+  SourceLocation location() const { return {where_, 0, 0}; }
   const std::string& where() const { return where_; }
 
  private:
@@ -127,15 +127,15 @@ std::string gpu_of(const Settings& s, const std::string& asked) {
 
 /// `context`: the context of the model.
 Entries engine_entries(const Settings& s, int context) {
-  const Mark mark = s.mark();
+  const SourceLocation location = s.location();
   const std::string version = s.text("/vllm_version");
   const bool known = !version_numbers(version).empty();
   const bool first_engine = known && compare_versions(version, "0.8") < 0;  // V0
   const auto whole = [&](const char* key, int value) {
-    return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
+    return ConfigNode::Entry{key, location, make_scalar(std::to_string(value), location)};
   };
   const auto word = [&](const char* key, const char* value) {
-    return ConfigNode::Entry{key, mark, make_scalar(value, mark)};
+    return ConfigNode::Entry{key, location, make_scalar(value, location)};
   };
   const LaunchDefaults defaults = launch_defaults(first_engine, s.count("/engine_kwargs/max_model_len", context),
                                                   s.flag("/engine_kwargs/enable_chunked_prefill"));
@@ -166,9 +166,10 @@ Entries engine_entries(const Settings& s, int context) {
   if (s.find("/engine_kwargs/max_model_len") != nullptr)
     e.push_back(whole("max_model_len", s.count("/engine_kwargs/max_model_len", 0)));
   if (const auto share = s.number("/engine_kwargs/gpu_memory_utilization"))
-    e.push_back({"gpu_memory_utilization", mark, make_scalar(fmt::format("{}", *share), mark)});
+    e.push_back({"gpu_memory_utilization", location, make_scalar(fmt::format("{}", *share), location)});
   const bool eager = s.flag("/engine_kwargs/enforce_eager", false);
-  if (eager) e.push_back({"cuda_graphs", mark, make_map({{"enabled", mark, make_scalar("false", mark)}}, mark)});
+  if (eager)
+    e.push_back({"cuda_graphs", location, make_map({{"enabled", location, make_scalar("false", location)}}, location)});
   if (eager) {  // passes of its compiler
     flag("fused_all_reduce", false);
     flag("compiled_quantization", false);
@@ -189,29 +190,29 @@ std::string cache_format(const Settings& s) {
 
 std::shared_ptr<const Deployment> deployment_of(const Settings& s, const std::string& gpu, const std::string& model,
                                                 Sharding sharding) {
-  const Mark mark = s.mark();
+  const SourceLocation location = s.location();
   std::string recorded = s.text("/engine_kwargs/model");
   if (recorded.empty()) recorded = s.text("/model");
   const std::string weights = take_format(recorded);
   const std::string name = model.empty() ? library_model_name(recorded) : model;
   const auto whole = [&](const char* key, int value) {
-    return ConfigNode::Entry{key, mark, make_scalar(std::to_string(value), mark)};
+    return ConfigNode::Entry{key, location, make_scalar(std::to_string(value), location)};
   };
-  Entries precision{{"kv_cache", mark, make_scalar(cache_format(s), mark)}};
-  if (!weights.empty()) precision.push_back({"weights", mark, make_scalar(weights, mark)});
-  const Mark model_mark = model.empty() ? mark : Mark{"--model", 0, 0};
-  const ConfigTree model_tree = make_scalar(name, model_mark);
+  Entries precision{{"kv_cache", location, make_scalar(cache_format(s), location)}};
+  if (!weights.empty()) precision.push_back({"weights", location, make_scalar(weights, location)});
+  const SourceLocation model_location = model.empty() ? location : SourceLocation{"--model", 0, 0};
+  const ConfigTree model_tree = make_scalar(name, model_location);
   SpecCache specs;
   const int context = static_cast<int>(std::min(specs.model(model_tree).max_context, 1e7));
-  Entries scenario{{"model", mark, model_tree},
-                   {"gpu", mark, make_scalar(gpu, Mark{"--gpu", 0, 0})},
-                   {"engine", mark, make_map(engine_entries(s, context), mark)},
-                   {"parallelism", mark,
+  Entries scenario{{"model", location, model_tree},
+                   {"gpu", location, make_scalar(gpu, SourceLocation{"--gpu", 0, 0})},
+                   {"engine", location, make_map(engine_entries(s, context), location)},
+                   {"parallelism", location,
                     make_map({whole("tp", sharding.tp), whole("pp", sharding.pp),
                               whole("attention_dp", sharding.attention_dp), whole("ep", sharding.ep)},
-                             mark)},
-                   {"precision", mark, make_map(std::move(precision), mark)}};
-  ConfigReader reader(make_map(std::move(scenario), mark), "a measured run");
+                             location)},
+                   {"precision", location, make_map(std::move(precision), location)}};
+  ConfigReader reader(make_map(std::move(scenario), location), "a measured run");
   return read_deployment(reader, Fidelity::kCalibrated);
 }
 

@@ -27,21 +27,21 @@ namespace {
 /// Builds a map of a scenario.
 class MapBuilder {
  public:
-  explicit MapBuilder(Mark mark) : mark_(std::move(mark)) {}
+  explicit MapBuilder(SourceLocation location) : location_(std::move(location)) {}
   MapBuilder& put(const std::string& key, const std::string& text) {
-    entries_.push_back({key, mark_, make_scalar(text, mark_)});
+    entries_.push_back({key, location_, make_scalar(text, location_)});
     return *this;
   }
   MapBuilder& put(const std::string& key, int value) { return put(key, std::to_string(value)); }
   MapBuilder& put(const std::string& key, const ConfigTree& tree) {
-    entries_.push_back({key, mark_, tree});
+    entries_.push_back({key, location_, tree});
     return *this;
   }
   bool empty() const { return entries_.empty(); }
-  ConfigTree map() const { return make_map(entries_, mark_); }
+  ConfigTree map() const { return make_map(entries_, location_); }
 
  private:
-  Mark mark_;
+  SourceLocation location_;
   std::vector<ConfigNode::Entry> entries_;
 };
 
@@ -68,15 +68,15 @@ class RowWriter {
       : kind_(kind),
         c_(columns),
         row_(row),
-        mark_(columns.mark(row)),
+        location_(columns.location(row)),
         specs_(specs),
         recipe_(recipe_of_row(columns, row)),
         name_(name_of_row(columns, row)),
-        model_(specs.model(make_scalar(name_.model, mark_))) {
-    MapBuilder engine(mark_);
+        model_(specs.model(make_scalar(name_.model, location_))) {
+    MapBuilder engine(location_);
     engine.put("name", engine_name());
     const std::string version = release_of_row(kind, columns, row, recipe_);
-    if (!version.empty() && has_releases(find_named("engines", engine_name(), mark_).document))
+    if (!version.empty() && has_releases(find_named("engines", engine_name(), location_).document))
       engine.put("version", version);
     release_ = engine.map();
     defaults_ = &specs.engine(release_);
@@ -84,15 +84,16 @@ class RowWriter {
   }
 
   ConfigTree scenario() {
-    MapBuilder s(mark_);
+    MapBuilder s(location_);
     if (const std::string id = text("id"); !id.empty()) s.put("name", id);
     s.put("model", name_.model).put("gpu", gpu()).put("engine", engine());
     if (recipe_) s.put("recipe", recipe_->name);
     s.put("parallelism", kind_ == RunKind::kDisaggregated ? worker("decode") : parallelism());
     if (const ConfigTree formats = precision()) s.put("precision", formats);
-    if (kind_ == RunKind::kDisaggregated) s.put("disaggregation", MapBuilder(mark_).put("prefill", prefill()).map());
+    if (kind_ == RunKind::kDisaggregated)
+      s.put("disaggregation", MapBuilder(location_).put("prefill", prefill()).map());
     if (text("speculation") == "mtp" && closed_loop(kind_))
-      s.put("speculation", MapBuilder(mark_)
+      s.put("speculation", MapBuilder(location_)
                                .put("method", "mtp")
                                .put("num_speculative_tokens", std::max(1, count("num_speculative_tokens", 1)))
                                .map());
@@ -118,7 +119,7 @@ class RowWriter {
     const DeploymentFacts facts{.engine = engine_name(),
                                 .version = version != nullptr ? (*version)->scalar : "",
                                 .client_date = is_date(day) ? day : "",
-                                .gpu = &specs_.gpu(make_scalar(gpu(), mark_), defaults_->kernels).spec,
+                                .gpu = &specs_.gpu(make_scalar(gpu(), location_), defaults_->kernels).spec,
                                 .model = &model_,
                                 .disaggregated = kind_ == RunKind::kDisaggregated};
     unread_ = unread_columns(*recipe_, facts);
@@ -144,7 +145,7 @@ class RowWriter {
   }
 
   ConfigTree engine() const {
-    MapBuilder m(mark_);
+    MapBuilder m(location_);
     m.put("name", engine_name());
     if (const ConfigTree* version = release_->find("version")) m.put("version", *version);
     if (!text("memory_fraction").empty()) m.put("gpu_memory_utilization", text("memory_fraction"));
@@ -210,7 +211,7 @@ class RowWriter {
 
   void graphs(MapBuilder& m) const {
     if (text("cuda_graph_max_batch").empty()) return;
-    MapBuilder graphs(mark_);
+    MapBuilder graphs(location_);
     graphs.put("max_batch", count("cuda_graph_max_batch", 0));
     m.put("cuda_graphs", graphs.map());
   }
@@ -230,7 +231,7 @@ class RowWriter {
   ConfigTree parallelism() const {
     const int tp = std::max(1, count("tp", 1)), dp = std::max(1, count("dp", 1));
     const int copies = std::max(std::max(1, count("attention_dp", 1)), dp);
-    MapBuilder m(mark_);
+    MapBuilder m(location_);
     // TensorRT-LLM's attention-DP tables write tp for the GPUs of the experts.
     m.put("tp", kind_ == RunKind::kSteady ? steady_tp(tp, copies) : dp > 1 ? std::max(1, tp / copies) : tp);
     if (count("pp", 1) > 1) m.put("pp", count("pp", 1));
@@ -251,7 +252,7 @@ class RowWriter {
   }
   ConfigTree worker(const std::string& role) const {
     const Sharding s = sharding_of_worker(role);
-    MapBuilder m(mark_);
+    MapBuilder m(location_);
     m.put("tp", s.tp);
     if (s.pp > 1) m.put("pp", s.pp);
     if (s.attention_dp > 1) m.put("attention_dp", s.attention_dp);
@@ -264,11 +265,11 @@ class RowWriter {
   ConfigTree prefill() const {
     const int batch = std::max(1, count("prefill_batch_size", 1));
     EngineSpec engine = *defaults_;
-    engine.settle(specs_.gpu(make_scalar(gpu(), mark_), engine.kernels).spec, sharding_of_worker("prefill"));
+    engine.settle(specs_.gpu(make_scalar(gpu(), location_), engine.kernels).spec, sharding_of_worker("prefill"));
     const int tokens = std::max(batch * isl(), engine.max_num_batched_tokens);
-    MapBuilder own(mark_);
+    MapBuilder own(location_);
     own.put("max_num_batched_tokens", tokens).put("max_num_seqs", std::max(1, tokens / isl()));
-    return MapBuilder(mark_).put("parallelism", worker("prefill")).put("engine", own.map()).map();
+    return MapBuilder(location_).put("parallelism", worker("prefill")).put("engine", own.map()).map();
   }
 
   ConfigTree precision() const {
@@ -276,11 +277,11 @@ class RowWriter {
     const std::string weights = format_word(column.empty() ? name_.weights : column),
                       experts = format_word(text("moe_weight_dtype")), cache = format_word(text("kv_dtype"));
     const Precision& own = model_.precision;
-    MapBuilder m(mark_);
+    MapBuilder m(location_);
     Dtype base = own.weights;
     bool set = false;
     if (!weights.empty()) {
-      Dtype format = stored_format(model_, parse_dtype(weights, mark_));
+      Dtype format = stored_format(model_, parse_dtype(weights, location_));
       // A checkpoint has one format: if experts are scaled by blocks, so is the rest.
       if (format == Dtype::kFp8 && experts == "fp8_block") format = Dtype::kFp8Block;
       // A checkpoint stored in that format keeps its details (formats of experts, group sizes).
@@ -289,11 +290,11 @@ class RowWriter {
       base = format;
     }
     const Dtype now = set ? base : own.expert_weights;
-    const Dtype wanted = !experts.empty() && experts != weights ? stored_format(model_, parse_dtype(experts, mark_))
+    const Dtype wanted = !experts.empty() && experts != weights ? stored_format(model_, parse_dtype(experts, location_))
                          : !weights.empty()                     ? base
                                                                 : now;
     if (wanted != now) m.put("expert_weights", std::string(name_of(wanted)));
-    if (!cache.empty()) m.put("kv_cache", std::string(name_of(parse_dtype(cache, mark_))));
+    if (!cache.empty()) m.put("kv_cache", std::string(name_of(parse_dtype(cache, location_))));
     return m.empty() ? nullptr : m.map();
   }
 
@@ -308,7 +309,7 @@ class RowWriter {
   }
 
   ConfigTree workload() const {
-    MapBuilder m(mark_);
+    MapBuilder m(location_);
     const std::string sender = client_name();
     const bool client = !sender.empty();
     if (client) m.put("client", sender);
@@ -321,7 +322,7 @@ class RowWriter {
       if (client) {
         m.put("concurrency", users);
       } else {
-        m.put("arrivals", MapBuilder(mark_).put("process", "closed_loop").put("concurrency", users).map());
+        m.put("arrivals", MapBuilder(location_).put("process", "closed_loop").put("concurrency", users).map());
         m.put("requests", std::min(10 * users, 1'000'000));
       }
       if (text("warmed_up") == "0") m.put("warmup_requests", 0);
@@ -331,13 +332,13 @@ class RowWriter {
       if (client) {
         m.put("rate", all_at_once ? "inf" : rate + " /s");
       } else {
-        MapBuilder arrivals(mark_);
+        MapBuilder arrivals(location_);
         arrivals.put("process", all_at_once ? "all_at_once" : "poisson");
         if (!all_at_once) arrivals.put("rate", rate + " /s");
         m.put("arrivals", arrivals.map()).put("requests", 500);
       }
     } else {
-      if (!client) m.put("arrivals", MapBuilder(mark_).put("process", "all_at_once").map());
+      if (!client) m.put("arrivals", MapBuilder(location_).put("process", "all_at_once").map());
       if (kind_ == RunKind::kStatic) m.put("requests", std::max(1, count("batch", 1)));
       if (kind_ == RunKind::kOffline && !client) m.put("requests", 3000);
     }
@@ -349,7 +350,7 @@ class RowWriter {
   /// As many users as ran concurrently on average.
   ConfigTree steady(MapBuilder& m, bool client) const {
     if (text("task").find("image") != std::string::npos || text("task").find("video") != std::string::npos)
-      throw ConfigError(mark_, "its prompts hold images or videos, whose encoder is not simulated");
+      throw ConfigError(location_, "its prompts hold images or videos, whose encoder is not simulated");
     const auto whole = [&](const char* name) {
       return static_cast<int>(std::lround(std::clamp(c_.number(row_, name, 1), 1.0, 1e6)));
     };
@@ -357,7 +358,7 @@ class RowWriter {
     if (client)
       m.put("concurrency", users);
     else
-      m.put("arrivals", MapBuilder(mark_).put("process", "closed_loop").put("concurrency", users).map())
+      m.put("arrivals", MapBuilder(location_).put("process", "closed_loop").put("concurrency", users).map())
           .put("requests", std::min(3 * users, 1'000'000));
     if (!text("isl").empty()) m.put("prompt_tokens", isl());
     m.put("output_tokens", whole("mean_output_tokens"));
@@ -367,7 +368,7 @@ class RowWriter {
   RunKind kind_;
   const RunColumns& c_;
   std::size_t row_;
-  Mark mark_;
+  SourceLocation location_;
   SpecCache& specs_;
   std::optional<LaunchRecipe> recipe_;
   RowModel name_;
@@ -386,13 +387,13 @@ bool is_version(const std::string& text) {
 
 std::optional<LaunchRecipe> recipe_of_row(const RunColumns& columns, std::size_t row) {
   if (const std::string name = columns.text(row, "recipe"); !name.empty())
-    return find_launch_recipe(name, columns.mark(row));
+    return find_launch_recipe(name, columns.location(row));
   for (const char* column : {"protocol", "source"}) {
     if (auto recipe = known_launch_recipe(columns.text(row, column))) return recipe;
   }
   if (const std::string protocol = columns.text(row, "protocol"); !protocol.empty()) {
     if (!nearest_name(protocol, launch_recipe_names()).empty())
-      throw ConfigError(columns.mark(row), unknown_name("protocol", protocol, launch_recipe_names()));
+      throw ConfigError(columns.location(row), unknown_name("protocol", protocol, launch_recipe_names()));
   }
   for (const std::string& name : names_of("recipes")) {
     const auto recipe = known_launch_recipe(name);

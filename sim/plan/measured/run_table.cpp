@@ -18,7 +18,7 @@ RunKind kind_of(const CsvTable& table) {
   if (has("request_rate") && has("metric")) return RunKind::kOnline;
   if (has("metric") && has("isl") && has("osl")) return RunKind::kOffline;
   throw ConfigError(
-      Mark{table.path(), 1, 1},
+      SourceLocation{table.path(), 1, 1},
       "these columns are none of: closed-loop runs (concurrency, tp), disaggregated runs (prefill_num_workers, "
       "decode_num_workers, concurrency), steady batches (mean_batch, mean_output_tokens, median_itl_ms), static "
       "batches (batch, metric), offline runs (isl, osl, metric), online runs "
@@ -43,7 +43,7 @@ double RunColumns::number(std::size_t row, std::string_view name, double blank) 
 int RunColumns::count(std::size_t row, std::string_view name, int blank) const {
   const double value = number(row, name, blank);
   if (value < 0 || value > 1e9 || value != std::floor(value)) {
-    throw ConfigError(table_.mark(row, table_.column(name)),
+    throw ConfigError(table_.location(row, table_.column(name)),
                       fmt::format("'{}' must be a whole number, got '{}'", name, text(row, name)));
   }
   return static_cast<int>(value);
@@ -51,7 +51,7 @@ int RunColumns::count(std::size_t row, std::string_view name, int blank) const {
 
 int RunColumns::needed(std::size_t row, std::string_view name) const {
   const int value = count(row, name, 0);
-  if (value < 1) throw ConfigError(mark(row), fmt::format("'{}' must be a whole number, 1 or more", name));
+  if (value < 1) throw ConfigError(location(row), fmt::format("'{}' must be a whole number, 1 or more", name));
   return value;
 }
 

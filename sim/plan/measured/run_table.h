@@ -41,7 +41,7 @@ class RunColumns {
   double number(std::size_t row, std::string_view name, double blank) const;
   int count(std::size_t row, std::string_view name, int blank) const;
   int needed(std::size_t row, std::string_view name) const;  ///< 1 or more, or ConfigError
-  Mark mark(std::size_t row) const { return table_.mark(row, 0); }
+  SourceLocation location(std::size_t row) const { return table_.location(row, 0); }
   bool has(std::string_view name) const { return table_.find(name).has_value(); }
 
  private:

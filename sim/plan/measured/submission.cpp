@@ -34,12 +34,12 @@ ConfigTree first_named(const ConfigTree& map, const std::string& key, const std:
 }
 
 /// Data-parallel copies that fill `gpus`.
-int replicas_of(const ConfigTree& parallelism, int gpus, const Mark& mark) {
+int replicas_of(const ConfigTree& parallelism, int gpus, const SourceLocation& location) {
   ConfigReader in(parallelism, "a layout");
   int each = 1;
   for (const char* key : {"tp", "pp", "attention_dp"}) each *= static_cast<int>(in.integer(key, 1, {1, 1024}));
   in.ignore_rest();
-  if (gpus % each != 0) throw ConfigError(mark, fmt::format("{} GPUs are not copies of {}", gpus, each));
+  if (gpus % each != 0) throw ConfigError(location, fmt::format("{} GPUs are not copies of {}", gpus, each));
   return gpus / each;
 }
 
@@ -71,53 +71,54 @@ ConfigTree launch_of(const ConfigTree& submissions, const std::string& model, co
 }  // namespace
 
 ConfigTree submission_scenario(const std::optional<LaunchRecipe>& recipe, const RunColumns& columns, std::size_t row) {
-  const Mark mark = columns.mark(row);
+  const SourceLocation location = columns.location(row);
   const std::string system = columns.text(row, "system"), load = columns.text(row, "scenario");
-  if (!recipe || !recipe->submissions) throw ConfigError(mark, "no recipe says how it was launched");
+  if (!recipe || !recipe->submissions) throw ConfigError(location, "no recipe says how it was launched");
   const ConfigTree part = first_named(recipe->submissions, "systems", system);
-  if (!part) throw ConfigError(mark, fmt::format("recipe '{}' does not know the system '{}'", recipe->name, system));
+  if (!part)
+    throw ConfigError(location, fmt::format("recipe '{}' does not know the system '{}'", recipe->name, system));
   const ConfigTree named = first_named(recipe->submissions, "models", columns.text(row, "model"));
-  if (!named) throw ConfigError(mark, fmt::format("recipe '{}' does not know this model", recipe->name));
+  if (!named) throw ConfigError(location, fmt::format("recipe '{}' does not know this model", recipe->name));
   const std::string gpu = word(*part, "gpu"), model = word(*named, "model");
   const ConfigTree launch = launch_of(recipe->submissions, model, gpu, load);
   if (!launch || launch->find("engine") == nullptr)
-    throw ConfigError(mark, fmt::format("how {} was launched on {} is not public", model, gpu));
+    throw ConfigError(location, fmt::format("how {} was launched on {} is not public", model, gpu));
   const bool offline = load == "Offline", interactive = load == "Interactive";
   const std::string law = word(*named, interactive ? "interactive" : "server");
-  if (law.empty()) throw ConfigError(mark, fmt::format("recipe '{}' has no workload of this load", recipe->name));
-  const ConfigTree requests = load_named("workloads", law, mark);
+  if (law.empty()) throw ConfigError(location, fmt::format("recipe '{}' has no workload of this load", recipe->name));
+  const ConfigTree requests = load_named("workloads", law, location);
 
   const ConfigTree* layout = launch->find("parallelism");
   const ConfigTree parallelism = layout != nullptr ? *layout : make_map();
   const int gpus = static_cast<int>(ConfigReader(part, "a system").integer("gpus", 1, {1, 100000}));
-  const ConfigTree replicas = make_scalar(std::to_string(replicas_of(parallelism, gpus, mark)), mark);
+  const ConfigTree replicas = make_scalar(std::to_string(replicas_of(parallelism, gpus, location)), location);
 
-  Entries workload{{"client", mark, make_scalar(offline ? "mlperf-offline" : "mlperf-server", mark)}};
+  Entries workload{{"client", location, make_scalar(offline ? "mlperf-offline" : "mlperf-server", location)}};
   const double rate = columns.number(row, "target_qps", 0);
   if (offline) {
     const long all = std::lround(samples(launch, requests, rate));
-    workload.push_back({"requests", mark, make_scalar(std::to_string(all), mark)});
+    workload.push_back({"requests", location, make_scalar(std::to_string(all), location)});
   } else {
-    workload.push_back({"rate", mark, make_scalar(columns.text(row, "target_qps") + " /s", mark)});
+    workload.push_back({"rate", location, make_scalar(columns.text(row, "target_qps") + " /s", location)});
     if (launch->find("requests") != nullptr && rate > 0) {
       const double all = std::max(600.0, samples(launch, requests, 0) / rate);
-      workload.push_back({"duration", mark, make_scalar(fmt::format("{:.0f} s", all), mark)});
+      workload.push_back({"duration", location, make_scalar(fmt::format("{:.0f} s", all), location)});
     }
   }
   for (const char* key : {"prompt_tokens", "output_tokens"}) {
-    if (const ConfigTree* lengths = requests->find(key)) workload.push_back({key, mark, *lengths});
+    if (const ConfigTree* lengths = requests->find(key)) workload.push_back({key, location, *lengths});
   }
   const ConfigTree* limits = requests->find("objectives");
-  if (!offline && limits != nullptr) workload.push_back({"objectives", mark, *limits});
+  if (!offline && limits != nullptr) workload.push_back({"objectives", location, *limits});
 
-  Entries scenario{{"model", mark, make_scalar(model, mark)}, {"gpu", mark, make_scalar(gpu, mark)}};
+  Entries scenario{{"model", location, make_scalar(model, location)}, {"gpu", location, make_scalar(gpu, location)}};
   for (const char* key : {"engine", "precision"}) {
-    if (const ConfigTree* settings = launch->find(key)) scenario.push_back({key, mark, *settings});
+    if (const ConfigTree* settings = launch->find(key)) scenario.push_back({key, location, *settings});
   }
-  scenario.push_back({"recipe", mark, make_scalar(recipe->name, mark)});
-  scenario.push_back({"parallelism", mark, overlay(parallelism, make_map({{"replicas", mark, replicas}}))});
-  scenario.push_back({"workload", mark, make_map(std::move(workload), mark)});
-  return make_map(std::move(scenario), mark);
+  scenario.push_back({"recipe", location, make_scalar(recipe->name, location)});
+  scenario.push_back({"parallelism", location, overlay(parallelism, make_map({{"replicas", location, replicas}}))});
+  scenario.push_back({"workload", location, make_map(std::move(workload), location)});
+  return make_map(std::move(scenario), location);
 }
 
 }  // namespace roofcast

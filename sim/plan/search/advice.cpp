@@ -205,7 +205,7 @@ void relax_all(const PlanSpec& plan, const std::vector<Objective>& asked, const 
 ConfigTree with_limit(const ConfigTree& objectives, const std::string& key, Seconds limit) {
   auto out = std::make_shared<ConfigNode>(*objectives);
   for (ConfigNode::Entry& e : out->entries) {
-    if (e.key == key) e.value = make_scalar(fmt::format("{:.12g} ms", limit.in(kMillisecond)), e.value->mark);
+    if (e.key == key) e.value = make_scalar(fmt::format("{:.12g} ms", limit.in(kMillisecond)), e.value->location);
   }
   return out;
 }

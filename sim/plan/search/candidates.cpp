@@ -72,16 +72,16 @@ bool varies_to(const SweepSpec& space, std::string_view key, std::string_view va
   });
 }
 
-/// Whether `mark` lies in `node`.
-bool holds(const ConfigTree& node, const Mark& mark) {
-  const auto same = [&](const Mark& m) {
-    return m.line == mark.line && m.column == mark.column && m.path == mark.path.str();
+/// Whether `location` lies in `node`.
+bool holds(const ConfigTree& node, const SourceLocation& location) {
+  const auto same = [&](const SourceLocation& m) {
+    return m.line == location.line && m.column == location.column && m.path == location.path.str();
   };
   if (!node) return false;
-  if (same(node->mark)) return true;
-  return std::any_of(node->items.begin(), node->items.end(), [&](const auto& item) { return holds(item, mark); }) ||
+  if (same(node->location)) return true;
+  return std::any_of(node->items.begin(), node->items.end(), [&](const auto& item) { return holds(item, location); }) ||
          std::any_of(node->entries.begin(), node->entries.end(),
-                     [&](const auto& entry) { return same(entry.key_mark) || holds(entry.value, mark); });
+                     [&](const auto& entry) { return same(entry.key_location) || holds(entry.value, location); });
 }
 
 class Reader {
@@ -99,7 +99,7 @@ class Reader {
     const std::uint64_t left_out = wrong + out_.beyond_gpus + out_.unsupported + out_.unpriced + out_.unpowered;
     if (!out_.notes.empty() && left_out == out_.considered) throw ConfigError(out_.notes.front());
     if (matching_ == 0 && (plan_.only_weights || plan_.only_activations || plan_.only_kv_cache))
-      throw ConfigError(plan_.space.scenario->mark, "no point of the search has the requested formats");
+      throw ConfigError(plan_.space.scenario->location, "no point of the search has the requested formats");
     pair_up();
     return std::move(out_);
   }
@@ -121,9 +121,9 @@ class Reader {
       if (split) errors_.emplace_back(i, error);
       return;
     }
-    if (!c.scenario.workload) throw ConfigError(plan_.space.scenario->mark, "a plan needs a 'workload'");
+    if (!c.scenario.workload) throw ConfigError(plan_.space.scenario->location, "a plan needs a 'workload'");
     if (c.disaggregated()) {
-      throw ConfigError(plan_.space.scenario->mark,
+      throw ConfigError(plan_.space.scenario->location,
                         "a plan finds prefill workers itself: 'modes: [disaggregated]' in place of 'disaggregation'");
     }
     refuse_gaps_of_clients(*c.scenario.workload);
@@ -185,15 +185,15 @@ class Reader {
   /// With a goodput, objectives apply to single requests.
   void apply_goodput(Scenario& s) const {
     s.goodput = plan_.goodput;
-    const Mark& mark = plan_.space.scenario->mark;
+    const SourceLocation& location = plan_.space.scenario->location;
     if (s.goodput > 0 && s.objectives.empty())
-      throw ConfigError(mark, "'goodput' needs 'objectives': the limits that a request must meet");
+      throw ConfigError(location, "'goodput' needs 'objectives': the limits that a request must meet");
     for (const Objective& o : s.objectives) {
       if (s.goodput > 0 && o.percentile < 0)
         throw ConfigError(
-            mark, fmt::format("'goodput' limits each request: '{}' in place of '{}'", name_of(o.metric), o.name()));
+            location, fmt::format("'goodput' limits each request: '{}' in place of '{}'", name_of(o.metric), o.name()));
       if (s.goodput > 0 && o.metric == LatencyMetric::kItl)
-        throw ConfigError(mark,
+        throw ConfigError(location,
                           "'goodput' judges a request by its TTFT, TPOT and E2E latency, not by single gaps: 'tpot' in "
                           "place of 'itl'");
     }
@@ -234,7 +234,7 @@ class Reader {
         const auto& values = plan_.space.axes[a].values;
         const std::uint64_t at = rest % values.size();
         rest /= values.size();
-        if (!holds(values[at].front(), error.mark())) continue;
+        if (!holds(values[at].front(), error.location())) continue;
         const double all = plan_.space.grid_points() / static_cast<double>(values.size());
         if (++wrong[{a, at}] == all) throw error;
       }

@@ -28,8 +28,8 @@ Value value_of(std::string text) {
 
 class Reader {
  public:
-  Reader(std::string_view text, const ConfigTree& scenario, const Mark& mark)
-      : text_(text), scenario_(scenario), mark_(mark) {}
+  Reader(std::string_view text, const ConfigTree& scenario, const SourceLocation& location)
+      : text_(text), scenario_(scenario), location_(location) {}
 
   bool comparison() {
     static constexpr std::array<std::string_view, 6> kOperators{"==", "!=", "<=", ">=", "<", ">"};
@@ -113,12 +113,12 @@ class Reader {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
   }
   [[noreturn]] void fail(const std::string& what) const {
-    throw ConfigError(mark_, fmt::format("condition '{}': {}", text_, what));
+    throw ConfigError(location_, fmt::format("condition '{}': {}", text_, what));
   }
 
   std::string_view text_;
   const ConfigTree& scenario_;
-  const Mark& mark_;
+  const SourceLocation& location_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
@@ -138,8 +138,8 @@ ConfigTree value_at(const ConfigTree& tree, std::string_view dotted_key) {
   return at;
 }
 
-bool holds(std::string_view condition, const ConfigTree& scenario, const Mark& mark) {
-  return Reader(condition, scenario, mark).comparison();
+bool holds(std::string_view condition, const ConfigTree& scenario, const SourceLocation& location) {
+  return Reader(condition, scenario, location).comparison();
 }
 
 }  // namespace roofcast

@@ -115,9 +115,10 @@ std::optional<DiurnalPlan> recorded_day(const PlanSpec& plan) {
   const Seconds slice = plan.slice > Seconds(0) ? plan.slice : suitable_slice(out.length);
   if (out.length <= slice) return std::nullopt;
   if (out.length / slice > kMostSlices) {
-    throw ConfigError(scenario->mark, fmt::format("{:.3g} slices of {} s are too many, {:.0f} is the most: give the "
-                                                  "search a longer 'slice'",
-                                                  out.length / slice, slice.base(), kMostSlices));
+    throw ConfigError(scenario->location,
+                      fmt::format("{:.3g} slices of {} s are too many, {:.0f} is the most: give the "
+                                  "search a longer 'slice'",
+                                  out.length / slice, slice.base(), kMostSlices));
   }
   count_requests(out, slice, seed);
   out.of_busiest = extent.requests > kLongTrace;

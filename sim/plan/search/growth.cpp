@@ -79,7 +79,7 @@ bool cheaper(const GrowthPath& a, const GrowthPath& b) {
 std::vector<GrowthPath> growth_paths(const PlanSpec& plan, const PlanResult& result, double elsewhere) {
   if (!plan.growth || result.ranked.empty()) return {};
   if (result.kind == LoadKind::kWhole)
-    throw ConfigError(plan.space.scenario->mark, "'growth' needs a rate or users; a batch job has neither");
+    throw ConfigError(plan.space.scenario->location, "'growth' needs a rate or users; a batch job has neither");
   const std::vector<TruthDraw> draws = draws_of(plan, result.ranked.front().candidate.scenario);
   const Grower grower(plan, *plan.growth, draws, elsewhere, *result.pricers);
   std::vector<GrowthPath> paths(std::min(kConsidered, result.ranked.size()));

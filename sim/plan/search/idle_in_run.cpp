@@ -86,13 +86,13 @@ bool is_said(const std::string& key, const std::vector<std::string>& said) {
 /// Twice and half a number, in its unit, and the other of true and false.
 std::vector<ConfigTree> other_values(const ConfigTree& value) {
   if (value->kind != ConfigNode::Kind::kScalar || value->quoted) return {};
-  if (value->scalar == "true") return {make_scalar("false", value->mark)};
-  if (value->scalar == "false") return {make_scalar("true", value->mark)};
+  if (value->scalar == "true") return {make_scalar("false", value->location)};
+  if (value->scalar == "false") return {make_scalar("true", value->location)};
   const std::size_t end = std::min(value->scalar.find_first_not_of("0123456789."), value->scalar.size());
   double number = 0;
   if (parse_number(value->scalar.substr(0, end), number) != NumberFault::kNone) return {};
   const auto scaled = [&](double by) {
-    return make_scalar(fmt::format("{}{}", number == 0 ? by : by * number, value->scalar.substr(end)), value->mark);
+    return make_scalar(fmt::format("{}{}", number == 0 ? by : by * number, value->scalar.substr(end)), value->location);
   };
   return {scaled(2), scaled(0.5)};
 }

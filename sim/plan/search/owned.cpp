@@ -47,11 +47,12 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   double count = 0;
   for (const ConfigTree& gpu : gpus) {
     if (gpu->kind != ConfigNode::Kind::kMap || gpu->find("available") == nullptr)
-      throw ConfigError(gpu->mark, "owned GPUs need their number: {name: a100-sxm, available: 8}");
+      throw ConfigError(gpu->location, "owned GPUs need their number: {name: a100-sxm, available: 8}");
     count += static_cast<double>(ConfigReader(gpu, "a GPU").integer("available", {1, 1e6}));
   }
   if (gpus.size() > 1)
-    throw ConfigError(gpus[1]->mark, "owned GPUs must be of one kind; plan each kind by itself, and the rest after it");
+    throw ConfigError(gpus[1]->location,
+                      "owned GPUs must be of one kind; plan each kind by itself, and the rest after it");
   auto gpu = std::make_shared<ConfigNode>(*gpus.front());
   std::erase_if(gpu->entries, [](const ConfigNode::Entry& entry) { return entry.key == "available"; });
   ConfigTree price = owned.tree("price");
@@ -59,7 +60,7 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   if (figures && price->find("host") == nullptr)  // already bought: priced one GPU at a time
     price = with_value(price, "host", make_scalar("1"), kFile);
   if (price && gpu->find("price") != nullptr)
-    throw ConfigError(price->mark, "owned GPUs have a 'price' already: leave out one of the two");
+    throw ConfigError(price->location, "owned GPUs have a 'price' already: leave out one of the two");
   ConfigTree out = plan;
   if (gpu->find("price") == nullptr)
     out = with_value(out, "price", price ? price : price_of_power(gpu, *plan->find("search")), kFile);
@@ -68,10 +69,10 @@ ConfigTree search_of_owned(const ConfigTree& plan, ConfigReader owned) {
   for (const char* key : {"tp", "pp", "dcp", "ep", "attention_dp", "expert_overlap", "precision", "weights", "kv_cache",
                           "max_num_seqs", "max_num_batched_tokens", "speculation"}) {
     if (owned.has(key))
-      out = with_value(out, std::string("search.") + key, make_list(owned.list(key), owned.mark()), kFile);
+      out = with_value(out, std::string("search.") + key, make_list(owned.list(key), owned.location()), kFile);
   }
   owned.finish();
-  out = with_value(out, "search.gpus", make_list(gpus, owned.mark()), kFile);
+  out = with_value(out, "search.gpus", make_list(gpus, owned.location()), kFile);
   return with_value(out, "search.max_gpus", make_scalar(fmt::format("{:.0f}", count)), kFile);
 }
 
@@ -84,10 +85,11 @@ const PlannedDeployment& strongest(const PlanResult& result) {
 }
 
 /// Limits of the whole fleet, minus what the owned GPUs use.
-ConfigTree with_limits_left(ConfigTree rest, const PlanSpec& asked, const OwnedShare& share, const Mark& mark) {
+ConfigTree with_limits_left(ConfigTree rest, const PlanSpec& asked, const OwnedShare& share,
+                            const SourceLocation& location) {
   const auto left = [&](const char* key, double limit, double taken, const char* unit) {
     if (limit <= 0) return;
-    if (taken >= limit) throw ConfigError(mark, fmt::format("the owned GPUs take all of '{}'", key));
+    if (taken >= limit) throw ConfigError(location, fmt::format("the owned GPUs take all of '{}'", key));
     rest =
         with_value(rest, std::string("search.") + key, make_scalar(fmt::format("{} {}", limit - taken, unit)), kFile);
   };
@@ -106,20 +108,21 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
   ConfigTree rest = without_owned(plan);
   const PlanSpec asked = parse_plan(rest);
   if (asked.goal == PlanGoal::kThroughput)
-    throw ConfigError((*owned)->mark,
+    throw ConfigError((*owned)->location,
                       "'owned' takes its share of a load that is offered; 'goal: throughput' offers none");
   if (diurnal_plan(rest))
-    throw ConfigError((*owned)->mark, "'owned' takes its share of a steady load; leave out the arrivals' 'profile'");
+    throw ConfigError((*owned)->location,
+                      "'owned' takes its share of a steady load; leave out the arrivals' 'profile'");
   const ConfigTree alone = search_of_owned(rest, ConfigReader(*owned, "owned GPUs"));
   const PlanResult result =
       search_capacity(parse_plan(with_value(alone, "search.goal", make_scalar("throughput"), kFile)), options);
   if (result.kind != LoadKind::kRate && result.kind != LoadKind::kUsers)
-    throw ConfigError((*owned)->mark,
+    throw ConfigError((*owned)->location,
                       "'owned' takes its share of a rate or of users; a trace, clients or a batch job "
                       "cannot be split");
   if (result.ranked.empty())
-    throw ConfigError((*owned)->mark, fmt::format("the owned GPUs can serve no load within the objectives{}",
-                                                  result.reason.empty() ? "" : ": " + result.reason));
+    throw ConfigError((*owned)->location, fmt::format("the owned GPUs can serve no load within the objectives{}",
+                                                      result.reason.empty() ? "" : ": " + result.reason));
   OwnedShare share{.planned = strongest(result), .offered = 0};
   share.offered = offered_load(*share.planned.candidate.scenario.workload);
   const double remains = share.offered - share.planned.load;
@@ -133,7 +136,7 @@ std::optional<OwnedPlan> plan_owned(const ConfigTree& plan, const SearchOptions&
     return OwnedPlan{.share = std::nullopt, .rest = all, .note = "the owned GPUs serve the whole load"};
   }
   const bool users = result.kind == LoadKind::kUsers;
-  rest = with_limits_left(std::move(rest), asked, share, (*owned)->mark);
+  rest = with_limits_left(std::move(rest), asked, share, (*owned)->location);
   rest = with_value(rest, "workload", resolve_named("workloads", *rest->find("workload")), kFile);
   const ConfigTree& load = *rest->find("workload");
   const std::string under = load->find("client") != nullptr ? "workload." : "workload.arrivals.";

@@ -103,7 +103,7 @@ std::vector<Option> options_of(const Candidate& pair, const PlanSpec& plan, cons
     wait = std::min(wait, (o.limit - alone - bounds.transfer - seen) / alone / tail);
   }
   for (int p : counts_from(least.prefill_replicas, pair.most_prefill_workers(plan.spare_replicas), plan.prefill)) {
-    const double usable = std::isfinite(wait) ? std::max(0.01, utilization_within(wait, p, dealt_queue_wait)) : 1.0;
+    const double usable = std::isfinite(wait) ? std::max(0.01, utilization_within(wait, p, round_robin_wait)) : 1.0;
     for (int d : counts_from(least.replicas, pair.most_replicas(plan.spare_replicas), plan.decode)) {
       const Fleet fleet{d, p};
       if (!pair.affords(fleet, plan.spare_replicas)) continue;

@@ -16,19 +16,19 @@ namespace {
 /// The day of a changing load: from its profile, or as recorded.
 std::optional<DiurnalPlan> day_of(const ConfigTree& tree, std::optional<DiurnalPlan> diurnal, const PlanSpec& plan) {
   if (diurnal && plan.disaggregated) {
-    throw ConfigError(value_at(tree, "search.modes")->mark,
+    throw ConfigError(value_at(tree, "search.modes")->location,
                       "separate prefill and decode workers can only be planned for a steady load; leave "
                       "'disaggregated' out of 'modes', or the arrivals' 'profile'");
   }
   if (diurnal && plan.goal == PlanGoal::kThroughput) {
     throw ConfigError(
-        value_at(tree, "search.goal")->mark,
+        value_at(tree, "search.goal")->location,
         "'goal: throughput' seeks the highest load, and the arrivals' 'profile' says what the load is; take "
         "'cost' or 'gpus', or leave the profile out");
   }
   if (!diurnal) diurnal = recorded_day(plan);
   if (plan.slice > Seconds(0) && !(diurnal && diurnal->recorded))
-    throw ConfigError(tree->mark, "the search's 'slice' divides the day of a longer trace, or of 'clients'");
+    throw ConfigError(tree->location, "the search's 'slice' divides the day of a longer trace, or of 'clients'");
   return diurnal;
 }
 

@@ -107,7 +107,7 @@ void check_values(const ConfigReader& in, const char* name, const std::vector<Co
   std::set<std::string> seen;
   for (const ConfigTree& value : values) {
     if (!seen.insert(value ? to_yaml(*value) : "").second)
-      throw ConfigError(value->mark, fmt::format("'{}' has this value twice", name));
+      throw ConfigError(value->location, fmt::format("'{}' has this value twice", name));
   }
 }
 
@@ -133,7 +133,7 @@ std::vector<ConfigTree> speculations(const std::vector<ConfigTree>& values) {
     } else if (map) {
       out.push_back(value);
     } else {
-      throw ConfigError(value->mark,
+      throw ConfigError(value->location,
                         "a speculation is 'none' or a map such as {method: eagle3, acceptance: 0.7, "
                         "num_speculative_tokens: [1, 3, 5]}");
     }
@@ -163,16 +163,17 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
     const std::optional<int> available = take_available(gpu);
     const bool map = gpu->kind == ConfigNode::Kind::kMap;
     if (map && !gpu->find("name") && !gpu->find("like") && !gpu->find("architecture"))
-      throw ConfigError(gpu->mark, "a GPU of the list needs its 'name', as in {name: h100-sxm, available: 8}");
+      throw ConfigError(gpu->location, "a GPU of the list needs its 'name', as in {name: h100-sxm, available: 8}");
     const GpuSpec spec = parse_gpu_spec(ConfigReader(resolve_named("hardware", gpu), "a GPU"));
     if (spec.announced && !announced)
-      throw ConfigError(gpu->mark, fmt::format("'{}' is announced but not sold yet: its figures are planned; "
-                                               "'announced: true' in the search takes them as they are",
-                                               spec.name));
+      throw ConfigError(gpu->location, fmt::format("'{}' is announced but not sold yet: its figures are planned; "
+                                                   "'announced: true' in the search takes them as they are",
+                                                   spec.name));
     if (std::find(names.begin(), names.end(), spec.name) != names.end())
       throw ConfigError(
-          gpu->mark, fmt::format("'gpus' has {} twice{}", spec.name,
-                                 shipped_name("hardware", spec.name).empty() ? "; give each a 'name' of its own" : ""));
+          gpu->location,
+          fmt::format("'gpus' has {} twice{}", spec.name,
+                      shipped_name("hardware", spec.name).empty() ? "; give each a 'name' of its own" : ""));
     names.push_back(spec.name);
     if (available) plan.available.emplace_back(spec.name, *available);
   }
@@ -186,7 +187,7 @@ std::vector<std::string> read_space(PlanSpec& plan, ConfigReader& in) {
       if (std::string_view(k.name) == "speculation") values = speculations(values);
     } else if (std::string_view(k.name) == (by_layers ? "pp" : "tp")) {
       for (int gpus_each = 1; gpus_each <= std::min(plan.max_gpus, 8); gpus_each *= 2)
-        values.push_back(make_scalar(std::to_string(gpus_each), in.mark()));
+        values.push_back(make_scalar(std::to_string(gpus_each), in.location()));
     }
     if (!values.empty()) add_axis(plan.space, k.key, std::move(values));
   }
@@ -200,7 +201,7 @@ void read_only(PlanSpec& plan, std::optional<ConfigReader> in) {
                                          std::tuple{"activations", &plan.only_activations, &plan.only.activations},
                                          std::tuple{"kv_cache", &plan.only_kv_cache, &plan.only.kv_cache}}) {
     *set = in->has(key);
-    if (*set) *format = parse_dtype(in->text(key), in->mark_of(key));
+    if (*set) *format = parse_dtype(in->text(key), in->location_of(key));
   }
   in->finish();
 }
@@ -244,9 +245,9 @@ ConfigTree scenario_of(const ConfigTree& tree) {
     const ConfigTree whole = resolve_named("workloads", *workload), process = value_at(whole, "arrivals.process");
     const bool ends = whole->find("clients") != nullptr || whole->find("requests") != nullptr ||
                       whole->find("duration") != nullptr || (process && process->scalar == "trace");
-    if (!ends) out = with_value(out, "workload.requests", make_scalar("1000", whole->mark), "plan");
+    if (!ends) out = with_value(out, "workload.requests", make_scalar("1000", whole->location), "plan");
   }
-  if (out->find("engine") == nullptr) out = with_value(out, "engine", make_scalar("vllm", tree->mark), "plan");
+  if (out->find("engine") == nullptr) out = with_value(out, "engine", make_scalar("vllm", tree->location), "plan");
   return out;
 }
 
@@ -286,7 +287,7 @@ ConfigTree with_recipe_alone(const ConfigTree& plan, const ConfigTree& recipe, c
     if (kept.empty())
       throw ConfigError(fmt::format("{}: the search's '{}' does not list '{}'; --set search.{}=[{}] plans with it",
                                     origin, axis, name, axis, name));
-    return with_value(plan, std::string("search.") + axis, make_list(std::move(kept), listed->mark), origin);
+    return with_value(plan, std::string("search.") + axis, make_list(std::move(kept), listed->location), origin);
   }
   return with_value(plan, "precision.weights", recipe, origin);
 }
@@ -312,7 +313,7 @@ ConfigTree with_constraint(const ConfigTree& plan, const std::string& key, const
   const std::string name = axis_name(key);
   const bool always = name == "gpus" || name == "tp";  // searched whether the plan lists them or not
   if (!name.empty() && (always || varied(name.c_str())))
-    return with_value(plan, "search." + name, make_list({value}, value->mark), origin);
+    return with_value(plan, "search." + name, make_list({value}, value->location), origin);
   for (const SpaceKey& k : kSpaceKeys) {
     const bool within = std::string(k.key).starts_with(key + ".");
     if (within && varied(k.name) && key != "engine")
@@ -329,13 +330,13 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   const ConfigTree* search = tree->kind == ConfigNode::Kind::kMap ? tree->find("search") : nullptr;
   const ConfigTree* nested = tree->kind == ConfigNode::Kind::kMap ? tree->find("scenario") : nullptr;
   if (nested != nullptr && *nested)
-    throw ConfigError((*nested)->mark,
+    throw ConfigError((*nested)->location,
                       "a plan has no 'scenario': write its keys (model, workload, ...) beside 'search'");
   const ConfigTree* services = tree->kind == ConfigNode::Kind::kMap ? tree->find("services") : nullptr;
   if (services != nullptr && *services)
-    throw ConfigError((*services)->mark, "several services are planned by 'roofcast plan' and by plan() of Python");
+    throw ConfigError((*services)->location, "several services are planned by 'roofcast plan' and by plan() of Python");
   if (search == nullptr)
-    throw ConfigError(tree->mark, "a plan is a scenario with 'search: {gpus: [...], max_gpus: N, ...}'");
+    throw ConfigError(tree->location, "a plan is a scenario with 'search: {gpus: [...], max_gpus: N, ...}'");
   plan.space.scenario = scenario_of(tree);
   ConfigReader in(*search, "a search");
   plan.max_gpus = static_cast<int>(in.integer("max_gpus", 8, {1, 1e6}));
@@ -368,8 +369,8 @@ PlanSpec parse_plan(const ConfigTree& tree) {
   read_only(plan, in.optional_child("only"));
   in.finish();
   if (plan.space.grid_points() > kMaxCandidates) {
-    throw ConfigError((*search)->mark, fmt::format("{:.3g} candidates are too many, {:.0f} is the most",
-                                                   plan.space.grid_points(), kMaxCandidates));
+    throw ConfigError((*search)->location, fmt::format("{:.3g} candidates are too many, {:.0f} is the most",
+                                                       plan.space.grid_points(), kMaxCandidates));
   }
   return plan;
 }

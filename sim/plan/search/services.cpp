@@ -17,7 +17,7 @@ constexpr int kAnyNumber = 1 << 24;  // of GPUs: no limit
 
 void check_kind(const Service& service, const PlanResult& result) {
   if (result.kind == LoadKind::kRate || result.kind == LoadKind::kUsers) return;
-  throw ConfigError(service.plan->mark,
+  throw ConfigError(service.plan->location,
                     fmt::format("'{}': several services need steady loads, a rate or users; a trace, "
                                 "clients or a batch job are planned by themselves",
                                 service.name));

@@ -35,9 +35,9 @@ std::string gpu_name(const ConfigTree& tree) {
 /// The common GPUs that a service may use.
 ConfigTree gpus_of_service(const ConfigTree& common, const ConfigTree& own) {
   std::vector<ConfigTree> chosen;
-  for (const ConfigTree& wanted : ConfigReader(make_map({{"gpus", own->mark, own}}, own->mark)).list("gpus")) {
+  for (const ConfigTree& wanted : ConfigReader(make_map({{"gpus", own->location, own}}, own->location)).list("gpus")) {
     if (wanted->kind != ConfigNode::Kind::kScalar)
-      throw ConfigError(wanted->mark,
+      throw ConfigError(wanted->location,
                         "a service's 'gpus' are names; what they cost and how many there are stands in "
                         "the common 'search'");
     const auto at = std::find_if(common->items.begin(), common->items.end(),
@@ -45,26 +45,26 @@ ConfigTree gpus_of_service(const ConfigTree& common, const ConfigTree& own) {
     if (at == common->items.end()) {
       std::vector<std::string> valid;
       for (const ConfigTree& gpu : common->items) valid.push_back(gpu_name(gpu));
-      throw ConfigError(wanted->mark, unknown_name("gpu of the common 'search'", wanted->scalar, valid));
+      throw ConfigError(wanted->location, unknown_name("gpu of the common 'search'", wanted->scalar, valid));
     }
     chosen.push_back(*at);
   }
-  return make_list(std::move(chosen), own->mark);
+  return make_list(std::move(chosen), own->location);
 }
 
 [[noreturn]] void in_both_places(const ConfigNode::Entry& entry, const std::string& name) {
-  throw ConfigError(entry.key_mark,
+  throw ConfigError(entry.key_location,
                     fmt::format("'{}' is given for all services and for '{}'; give it once", entry.key, name));
 }
 
 ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std::string& name) {
   if (own == nullptr) return common;
   ConfigTree out = common;
-  if ((*own)->kind != ConfigNode::Kind::kMap) throw ConfigError((*own)->mark, "'search' must be a map");
+  if ((*own)->kind != ConfigNode::Kind::kMap) throw ConfigError((*own)->location, "'search' must be a map");
   for (const ConfigNode::Entry& entry : (*own)->entries) {
     if (std::find(kOfAll.begin(), kOfAll.end(), entry.key) != kOfAll.end())
       throw ConfigError(
-          entry.key_mark,
+          entry.key_location,
           fmt::format("'{}' applies to all services together: write it in the common 'search'", entry.key));
     if (entry.key == "gpus") {
       out = with_value(out, "gpus", gpus_of_service(*common->find("gpus"), entry.value), kFile);
@@ -79,7 +79,7 @@ ConfigTree search_of(const ConfigTree& common, const ConfigTree* own, const std:
 /// The common part, overridden by the service's own keys.
 ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::string& name) {
   auto plan = std::make_shared<ConfigNode>(*all);
-  plan->mark = service->mark;
+  plan->location = service->location;
   std::erase_if(plan->entries, [](const auto& entry) { return entry.key == "services" || entry.key == "search"; });
   for (const ConfigNode::Entry& entry : service->entries) {
     if (entry.key == "name" || entry.key == "search") continue;
@@ -90,19 +90,19 @@ ConfigTree plan_of(const ConfigTree& all, const ConfigTree& service, const std::
   return with_value(out, "search", search_of(*all->find("search"), child(service, "search"), name), kFile);
 }
 
-void check_name(const std::string& name, const Mark& mark, const std::vector<Service>& before) {
+void check_name(const std::string& name, const SourceLocation& location, const std::vector<Service>& before) {
   constexpr std::size_t kLongest = 40;
   if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
-    throw ConfigError(mark,
+    throw ConfigError(location,
                       fmt::format("a service's 'name' has only lower-case letters, digits and '-'; got '{}'", name));
   if (name.empty() || name.size() > kLongest)
     throw ConfigError(
-        mark, fmt::format("a service's 'name' has 1 to {} characters; '{}' has {}", kLongest, name, name.size()));
+        location, fmt::format("a service's 'name' has 1 to {} characters; '{}' has {}", kLongest, name, name.size()));
   if (name.front() == '-' || name.back() == '-')
-    throw ConfigError(mark,
+    throw ConfigError(location,
                       fmt::format("a service's 'name' must start and end with a letter or digit; got '{}'", name));
   if (std::any_of(before.begin(), before.end(), [&](const Service& s) { return s.name == name; }))
-    throw ConfigError(mark, fmt::format("two services have the name '{}'", name));
+    throw ConfigError(location, fmt::format("two services have the name '{}'", name));
 }
 
 /// The common search, read once.
@@ -124,15 +124,16 @@ void read_limits(ServicesSpec& spec) {
 void check_together(const Service& service) {
   const ConfigTree goal = value_at(service.plan, "search.goal"), owned = value_at(service.plan, "search.owned");
   if (goal && goal->scalar == "throughput")
-    throw ConfigError(goal->mark, "services share a fleet for the loads they have; 'goal: throughput' offers none");
+    throw ConfigError(goal->location, "services share a fleet for the loads they have; 'goal: throughput' offers none");
   if (owned && owned->kind != ConfigNode::Kind::kNull)
-    throw ConfigError(owned->mark,
+    throw ConfigError(owned->location,
                       "GPUs at hand of several services stand in 'gpus', with how many there are and what "
                       "they cost while they run: {name: a100-sxm, available: 8, price: 0.4 USD/h}");
   if (diurnal_plan(service.plan))
-    throw ConfigError(service.plan->mark, fmt::format("'{}': services share a fleet of constant size; a load with a "
-                                                      "'profile' is planned by itself",
-                                                      service.name));
+    throw ConfigError(service.plan->location,
+                      fmt::format("'{}': services share a fleet of constant size; a load with a "
+                                  "'profile' is planned by itself",
+                                  service.name));
 }
 
 }  // namespace
@@ -145,18 +146,18 @@ ServicesSpec parse_services(const ConfigTree& plan) {
   ServicesSpec spec;
   const ConfigTree& list = *plan->find("services");
   if (!list || list->kind != ConfigNode::Kind::kList || list->items.empty())
-    throw ConfigError(list ? list->mark : plan->mark,
+    throw ConfigError(list ? list->location : plan->location,
                       "'services' must list at least one: [{name: chat, model: ..., workload: ...}]");
   if (list->items.size() > kMostServices)
-    throw ConfigError(list->mark,
+    throw ConfigError(list->location,
                       fmt::format("{} services are too many, {} is the most", list->items.size(), kMostServices));
   const ConfigTree* search = child(plan, "search");
   if (search == nullptr || child(*search, "gpus") == nullptr || (*search->get()->find("gpus"))->items.empty())
-    throw ConfigError(plan->mark, "a plan of services needs a common 'search: {gpus: [...], max_gpus: N, ...}'");
+    throw ConfigError(plan->location, "a plan of services needs a common 'search: {gpus: [...], max_gpus: N, ...}'");
   for (const ConfigTree& item : list->items) {
     ConfigReader in(item, "a service");
     const std::string name = in.text("name");
-    check_name(name, in.mark_of("name"), spec.services);
+    check_name(name, in.location_of("name"), spec.services);
     spec.services.push_back({name, plan_of(plan, item, name)});
   }
   if (spec.services.size() > 1) {

@@ -83,7 +83,7 @@ void take_failures(const PlanSpec& plan, Candidate& c) {
   }
   const bool known = fleet.failures && fleet.failures->mtbf;
   if (!known && !plan.zones) {
-    throw ConfigError(plan.space.scenario->mark,
+    throw ConfigError(plan.space.scenario->location,
                       "'availability' needs to know how often GPUs fail, or a provider takes them back: "
                       "'failures: {mtbf: 2000 h, repair: 30 min}' beside 'search'");
   }

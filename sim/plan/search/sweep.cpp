@@ -21,16 +21,18 @@ constexpr std::size_t kMostKeys = 1000;         // of a grid or a zip, and condi
 constexpr std::size_t kMostValues = 2'000'000;  // of all keys together
 
 /// Number of values in {from, to, times | step}. Throws for none, and for more than fit in memory.
-std::int64_t range_size(const Mark& mark, const std::string& key, double from, double to, double times, double step) {
+std::int64_t range_size(const SourceLocation& location, const std::string& key, double from, double to, double times,
+                        double step) {
   if ((times > 1) == (step > 0))
-    throw ConfigError(mark, fmt::format("'{}' needs either 'times', more than 1, or 'step', more than 0", key));
+    throw ConfigError(location, fmt::format("'{}' needs either 'times', more than 1, or 'step', more than 0", key));
   if (times > 1 && from <= 0)
-    throw ConfigError(mark, fmt::format("'{}': 'from' must be more than 0 to be multiplied", key));
+    throw ConfigError(location, fmt::format("'{}': 'from' must be more than 0 to be multiplied", key));
   if (from > to)
-    throw ConfigError(mark, fmt::format("'{}' is a range without values: it goes up, from {} to {}", key, from, to));
+    throw ConfigError(location,
+                      fmt::format("'{}' is a range without values: it goes up, from {} to {}", key, from, to));
   const double steps = times > 1 ? std::log(to / from) / std::log(times) : (to - from) / step;
   if (!(steps < kMaxRange))
-    throw ConfigError(mark, fmt::format("'{}' is a range of more than {:.0f} values", key, kMaxRange));
+    throw ConfigError(location, fmt::format("'{}' is a range of more than {:.0f} values", key, kMaxRange));
   return static_cast<std::int64_t>(steps) + 2;  // values above `to` are dropped when generated
 }
 
@@ -69,7 +71,7 @@ std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& 
   const double step =
       in.has("step") && !unit.empty() ? bound_of(in, "step", unit) : in.number("step", 0.0, kAtLeastZero);
   in.finish();
-  const std::int64_t most = range_size(tree->mark, key, from, to, times, step);
+  const std::int64_t most = range_size(tree->location, key, from, to, times, step);
   std::vector<ConfigTree> values;
   for (std::int64_t i = 0; i < most; ++i) {
     const auto n = static_cast<double>(i);
@@ -79,7 +81,7 @@ std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& 
     values.push_back(make_scalar(std::abs(value - whole) < 1e-9 * std::max(1.0, std::abs(whole))
                                      ? fmt::format("{:.0f}{}", whole, ending)
                                      : fmt::format("{}{}", value, ending),
-                                 tree->mark));
+                                 tree->location));
   }
   return values;
 }
@@ -87,9 +89,9 @@ std::vector<ConfigTree> range_values(const ConfigTree& tree, const std::string& 
 /// Of a grid or a zip; `total`: values of its keys so far.
 void check_size(const ConfigNode& map, std::size_t total) {
   if (map.entries.size() > kMostKeys)
-    throw ConfigError(map.mark, fmt::format("varies {} keys; at most {}", map.entries.size(), kMostKeys));
+    throw ConfigError(map.location, fmt::format("varies {} keys; at most {}", map.entries.size(), kMostKeys));
   if (total > kMostValues)
-    throw ConfigError(map.mark, fmt::format("the lists and ranges hold more than {} values together", kMostValues));
+    throw ConfigError(map.location, fmt::format("the lists and ranges hold more than {} values together", kMostValues));
 }
 
 std::vector<ConfigTree> values_of(const ConfigNode::Entry& entry) {
@@ -97,11 +99,11 @@ std::vector<ConfigTree> values_of(const ConfigNode::Entry& entry) {
   if (tree && tree->kind == ConfigNode::Kind::kMap && tree->find("from") != nullptr)
     return range_values(tree, entry.key);
   if (!tree || tree->kind != ConfigNode::Kind::kList) {
-    throw ConfigError(tree ? tree->mark : entry.key_mark,
+    throw ConfigError(tree ? tree->location : entry.key_location,
                       fmt::format("'{}' must be a list of values, or a range {{from, to, times}}", entry.key));
   }
   if (tree->items.empty())
-    throw ConfigError(tree->mark, fmt::format("'{}' has no values: the grid is empty", entry.key));
+    throw ConfigError(tree->location, fmt::format("'{}' has no values: the grid is empty", entry.key));
   return tree->items;
 }
 
@@ -125,7 +127,7 @@ void add_zip(SweepSpec& sweep, ConfigReader in) {
     check_size(*map, total += values.size());
     if (axis.keys.empty()) axis.values.resize(values.size());
     if (values.size() != axis.values.size()) {
-      throw ConfigError(entry.value->mark,
+      throw ConfigError(entry.value->location,
                         fmt::format("'{}' has {} values, '{}' has {}: zipped lists must have the same length",
                                     entry.key, values.size(), axis.keys.front(), axis.values.size()));
     }
@@ -139,15 +141,15 @@ void add_zip(SweepSpec& sweep, ConfigReader in) {
 ConfigTree scenario_of(ConfigReader& in) {
   const ConfigTree tree = in.tree("scenario");
   if (!tree) in.fail("scenario", "'scenario' is missing: a file, a name, or a mapping of model, gpu, ...");
-  return tree->kind == ConfigNode::Kind::kScalar ? load_named("scenarios", tree->scalar, tree->mark) : tree;
+  return tree->kind == ConfigNode::Kind::kScalar ? load_named("scenarios", tree->scalar, tree->location) : tree;
 }
 
-void check_keys(const SweepSpec& sweep, const Mark& mark) {
+void check_keys(const SweepSpec& sweep, const SourceLocation& location) {
   std::vector<std::string> keys = point_keys(sweep);
   std::sort(keys.begin(), keys.end());
   const auto twice = std::adjacent_find(keys.begin(), keys.end());
-  if (twice != keys.end()) throw ConfigError(mark, fmt::format("'{}' varies twice", *twice));
-  if (keys.empty()) throw ConfigError(mark, "nothing varies: give 'grid' or 'zip'");
+  if (twice != keys.end()) throw ConfigError(location, fmt::format("'{}' varies twice", *twice));
+  if (keys.empty()) throw ConfigError(location, "nothing varies: give 'grid' or 'zip'");
 }
 
 /// The position of a point on each axis.
@@ -192,13 +194,13 @@ SweepSpec parse_sweep(const ConfigTree& tree) {
   if (auto zip = in.optional_child("zip")) add_zip(sweep, std::move(*zip));
   for (const ConfigTree& condition : in.list("where")) {
     if (condition->kind != ConfigNode::Kind::kScalar)
-      throw ConfigError(condition->mark, "a condition is a text such as 'parallelism.tp <= 4'");
-    sweep.where.emplace_back(condition->scalar, condition->mark);
+      throw ConfigError(condition->location, "a condition is a text such as 'parallelism.tp <= 4'");
+    sweep.where.emplace_back(condition->scalar, condition->location);
     if (sweep.where.size() > kMostKeys)
-      throw ConfigError(condition->mark, fmt::format("more than {} conditions", kMostKeys));
+      throw ConfigError(condition->location, fmt::format("more than {} conditions", kMostKeys));
   }
   in.finish();
-  check_keys(sweep, tree->mark);
+  check_keys(sweep, tree->location);
   return sweep;
 }
 
@@ -218,7 +220,7 @@ ConfigTree point_scenario(const SweepSpec& sweep, std::uint64_t index) {
     const SweepAxis& axis = sweep.axes[a];
     for (std::size_t k = 0; k < axis.keys.size(); ++k) {
       const ConfigTree& value = axis.values[at[a]][k];
-      tree = with_value(tree, axis.keys[k], value, value->mark);
+      tree = with_value(tree, axis.keys[k], value, value->location);
     }
   }
   return tree;
@@ -246,7 +248,7 @@ std::vector<std::uint64_t> kept_points(const SweepSpec& sweep) {
     bool keep = true;
     if (!sweep.where.empty()) {
       const ConfigTree scenario = point_scenario(sweep, i);
-      for (const auto& [condition, mark] : sweep.where) keep = keep && holds(condition, scenario, mark);
+      for (const auto& [condition, location] : sweep.where) keep = keep && holds(condition, scenario, location);
     }
     if (keep) kept.push_back(i);
   }

@@ -26,7 +26,7 @@ struct SweepSpec {
   bool simulate = false;
   ConfigTree scenario;
   std::vector<SweepAxis> axes;
-  std::vector<std::pair<std::string, Mark>> where;
+  std::vector<std::pair<std::string, SourceLocation>> where;
 
   double grid_points() const;  ///< before `where`; a double, because it may be huge
 };

@@ -101,7 +101,8 @@ MetricsList PointRunner::run(const ConfigTree& tree) {
   const std::string key = to_yaml(*rest);
   std::unique_ptr<Read> read = lend(key, rest);
   if (read->scenario.serving.disaggregation)
-    throw ConfigError(tree->mark, "an estimate cannot price 'disaggregation'; simulate the points ('run: simulate')");
+    throw ConfigError(tree->location,
+                      "an estimate cannot price 'disaggregation'; simulate the points ('run: simulate')");
   MetricsList metrics = metrics_of(estimate(read->model, read_request(request_of(tree), read->scenario), read->sums),
                                    *read->scenario.deployment);
   take_back(key, std::move(read));
@@ -110,7 +111,7 @@ MetricsList PointRunner::run(const ConfigTree& tree) {
 
 MetricsList PointRunner::simulated(const ConfigTree& tree) {
   const Scenario scenario = read_scenario(tree, fidelity_, specs_);
-  if (!scenario.workload) throw ConfigError(tree->mark, "the scenario of a simulated sweep needs a 'workload'");
+  if (!scenario.workload) throw ConfigError(tree->location, "the scenario of a simulated sweep needs a 'workload'");
   if (scenario.deployment->memory.infeasible)
     return {{"fits", false}, {"reason", scenario.deployment->memory.infeasible->reason}};
   return metrics_of(simulate(scenario.deployment, *scenario.workload, scenario.serving), scenario);

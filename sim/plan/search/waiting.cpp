@@ -14,7 +14,7 @@ double shared_queue_wait(double u, int servers) {
   return exponential / 2 * (1 + (1 - u) * (c - 1) * (std::sqrt(4 + 5 * c) - 2) / (16 * u * c));
 }
 
-double dealt_queue_wait(double u, int servers) {
+double round_robin_wait(double u, int servers) {
   if (u <= 0) return 0;
   const double c = servers, evenness = 1 - 1 / c;
   return u / (2 * c * (1 - u)) * std::exp(-2 * (1 - u) * evenness * evenness * c / (3 * u));

@@ -9,10 +9,10 @@ namespace roofcast {
 /// prompts that are not split over workers, first come, first served is the order with the shortest mean wait.
 double shared_queue_wait(double utilization, int servers);
 
-/// The same for one of c servers with Poisson arrivals assigned in turn (Erlang-c gaps):
+/// The same for one of c servers to which Poisson arrivals are assigned in turn (Erlang-c gaps):
 ///   u / (2 c (1 - u)) exp(-2 (1 - u) (1 - 1/c)^2 c / (3 u))
 /// (Kraemer and Langenbach-Belz 1976, as in Tijms, A First Course in Stochastic Models, 2003, section 9.6).
-double dealt_queue_wait(double utilization, int servers);
+double round_robin_wait(double utilization, int servers);
 
 /// The highest utilization at which the mean wait is at most `wait` service times.
 double utilization_within(double wait, int servers, double (*mean_wait)(double utilization, int servers));

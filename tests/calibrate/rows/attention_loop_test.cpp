@@ -64,7 +64,7 @@ TEST_CASE("attention loop: it finds a small cache in the L2, serving does not") 
   CHECK(gap(350) > -3);                                   // 23 MB of 50: only the benchmark is spared the memory
 }
 
-TEST_CASE("attention loop: a lone kernel in its graph pays 3 us more of its launch") {
+TEST_CASE("attention loop: a kernel alone in its graph shows 3 us more of its launch") {
   const GpuSpec gpu = round_gpu();
   const attention::PrefillKernel& kernel = attention::flash_attention_3_prefill();
   const ConstantsBlock p = kernel.assumed(gpu, Dtype::kBf16);
@@ -100,7 +100,7 @@ TEST_CASE("attention loop: keys and values of the same pages are read once") {
   CHECK(time(Timing::kBenchmark) == doctest::Approx(562.5).epsilon(0.01));
 }
 
-TEST_CASE("attention loop: on a part with SMs to spare a row runs the kernel of those that work, as a forecast does") {
+TEST_CASE("attention loop: with idle SMs, rules see the busy ones only, in a row as in a forecast") {
   // 8 KV heads x 8 parts of 128 tokens are 0.24 blocks per SM of 264, too few for XQA, and 0.48 of the 132 measured.
   const ConfigTree wide = parse_config_text("{name: wide, like: h100-sxm, sm_count: 264}", "wide.yaml");
   const CalibratedGpu gpu = load_gpu(wide, "trtllm");
@@ -111,7 +111,7 @@ TEST_CASE("attention loop: on a part with SMs to spare a row runs the kernel of 
         attention_decode(shape, heads, machine).time);
 }
 
-TEST_CASE("attention loop: what eager loops add is not served") {
+TEST_CASE("attention loop: serving lacks the overhead of eager loops") {
   const GpuSpec gpu = round_gpu();
   const attention::LatentDecodeKernel& kernel = attention::flash_attention_3_mla_decode();
   const ConstantsBlock p = constants_of(kernel, {{"launch_us", 12}, {"launch_heads_us", 0}, {"sequence_ns", 0}});

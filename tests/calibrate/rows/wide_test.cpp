@@ -22,7 +22,7 @@ constexpr const char* kExpertHeader =
 CsvTable experts(const std::string& rows) { return CsvTable::parse(kExpertHeader + rows, "wide.csv"); }
 
 BenchmarkedGpu shipped(const char* name) {
-  return load_benchmarked_gpu(load_named("hardware", name, Mark{"test", 1, 1}));
+  return load_benchmarked_gpu(load_named("hardware", name, SourceLocation{"test", 1, 1}));
 }
 
 std::string error_of(const std::string& rows) {

@@ -10,7 +10,7 @@ using namespace roofcast;
 namespace {
 
 GpuSpec gpu_named(const std::string& name) {
-  return parse_gpu_spec(ConfigReader(load_named("hardware", name, Mark{"test", 0, 0}), "a GPU"));
+  return parse_gpu_spec(ConfigReader(load_named("hardware", name, SourceLocation{"test", 0, 0}), "a GPU"));
 }
 
 /// 16 sequences of 16,384 tokens in 16 heads: a layer as the papers time it.

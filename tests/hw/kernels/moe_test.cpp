@@ -473,7 +473,7 @@ TEST_CASE("moe: zeros are written for the rows of other ranks") {
   CHECK(moe_experts_with(shape, traits, p, gpu).time.base() == doctest::Approx(alone));
 }
 
-TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer to each other") {
+TEST_CASE("moe: redundant experts and their placement even out the load of the ranks") {
   Routing drawn{.kind = Routing::Kind::kPopularity, .skew = 1.0};
   Routing placed = drawn;
   placed.redundant = 32;
@@ -496,7 +496,7 @@ TEST_CASE("moe: copies of popular experts and their placement bring ranks nearer
   }
 }
 
-TEST_CASE("moe: copies are given one by one to the expert with the most a copy") {
+TEST_CASE("moe: each redundant expert copies the one with the most tokens per copy") {
   // Two experts with the popularities e^1.349 and e^-1.349 (quartiles, skew 2), k = 1: the chances 0.871 and 0.129 sum
   // to 1. Both copies go to the first, whose three places get 0.290 each; two of them lie on one rank, the third beside
   // the other expert. The fullest of two ranks gets 2 x 0.290 x 2 = 1.161 of the mean.
@@ -542,7 +542,7 @@ TEST_CASE("moe: behind an all-to-all a rank prices what it was sent") {
 TEST_CASE("moe: at the same tokens a GPU more ranks read fewer experts and are never slower") {
   for (const char* name : {"h100-sxm", "h200-sxm", "b200-sxm", "gb200", "mi300x"}) {
     for (const std::string kernels : {"vllm", "trtllm"}) {
-      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, Mark{"test", 1, 1}), kernels);
+      const CalibratedGpu gpu = load_gpu(load_named("hardware", name, SourceLocation{"test", 1, 1}), kernels);
       const Machine machine{.gpu = &gpu.spec, .efficiency = &gpu.efficiency};
       for (const ExpertLayout layout : {ExpertLayout::kMasked, ExpertLayout::kContiguous, ExpertLayout::kReceived}) {
         // DeepEP under vLLM, TensorRT-LLM's own exchange

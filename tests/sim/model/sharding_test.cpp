@@ -8,7 +8,7 @@ using namespace roofcast;
 namespace {
 std::string refusal(const std::string& name, const Sharding& sharding) {
   try {
-    check_sharding(shipped(name), sharding, Mark{.path = "scenario.yaml", .line = 3, .column = 14});
+    check_sharding(shipped(name), sharding, SourceLocation{.path = "scenario.yaml", .line = 3, .column = 14});
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -35,9 +35,10 @@ TEST_CASE("splits that do not divide are refused with their location") {
         "scenario.yaml:3:14: attention_dp 2: llama-3.1-8b has no experts to share; use replicas");
   CHECK(refusal("mixtral-8x7b", {.tp = 4, .ep = 3}) ==
         "scenario.yaml:3:14: ep 3 does not divide tp x attention_dp = 4");
-  CHECK(refusal("mixtral-8x7b", {.attention_dp = 16, .ep = 16}) ==
-        "scenario.yaml:3:14: ep 16 does not divide the 8 experts of mixtral-8x7b; routing.redundant_experts 8 makes it "
-        "1 on each GPU");
+  CHECK(
+      refusal("mixtral-8x7b", {.attention_dp = 16, .ep = 16}) ==
+      "scenario.yaml:3:14: ep 16 does not divide the 8 experts of mixtral-8x7b; with routing.redundant_experts 8 each "
+      "GPU holds 1");
   CHECK(refusal("mixtral-8x7b", {.tp = 0}) != "");
 }
 
@@ -58,7 +59,7 @@ TEST_CASE("a sequence's cache is shared by GPUs that would keep the same tokens"
   CHECK(bytes({.tp = 8, .dcp = 8}) == doctest::Approx(bytes({.tp = 8}) / 8));
 }
 
-TEST_CASE("copies of experts let any number of ranks hold equally many") {
+TEST_CASE("redundant experts let any number of ranks hold equally many") {
   const auto deepseek = [](int ranks, int copies) {
     return refusal("deepseek-v3", {.attention_dp = ranks, .ep = ranks, .redundant_experts = copies});
   };
@@ -66,11 +67,11 @@ TEST_CASE("copies of experts let any number of ranks hold equally many") {
   CHECK(deepseek(144, 32) == "");  // 2 x 144
   CHECK(deepseek(8, 32) == "");
   CHECK(
-      deepseek(72, 0).ends_with("ep 72 does not divide the 256 experts of deepseek-v3; routing.redundant_experts 32 "
-                                "makes it 4 on each GPU"));
+      deepseek(72, 0).ends_with("ep 72 does not divide the 256 experts of deepseek-v3; with routing.redundant_experts "
+                                "32 each GPU holds 4"));
   CHECK(
-      deepseek(72, 8).ends_with("the 256 experts and 8 copies of deepseek-v3; routing.redundant_experts 32 makes it 4 "
-                                "on each GPU"));
+      deepseek(72, 8).ends_with("the 256 experts and 8 redundant experts of deepseek-v3; with "
+                                "routing.redundant_experts 32 each GPU holds 4"));
   // Each GPU holds four experts of 58 layers in place of 256 / 64 = 4 of an EP64.
   const ModelSpec model = shipped("deepseek-v3");
   const Sharding even{.attention_dp = 64, .ep = 64}, copied{.attention_dp = 72, .ep = 72, .redundant_experts = 32};

@@ -12,7 +12,7 @@ using namespace roofcast;
 
 namespace {
 
-const Mark kOrigin{"s.yaml", 2, 9};
+const SourceLocation kOrigin{"s.yaml", 2, 9};
 
 ConfigTree expanded(const std::string& workload, const DeploymentFacts& facts = {}) {
   return expand_client(parse_config_text("{" + workload + "}", "w.yaml"), facts);

@@ -13,7 +13,7 @@ using namespace roofcast;
 
 namespace {
 
-const Mark kOrigin{"s.yaml", 2, 9};
+const SourceLocation kOrigin{"s.yaml", 2, 9};
 
 LaunchRecipe recipe(const std::string& rules, const std::string& keys = "") {
   return parse_launch_recipe(parse_config_text("name: mine\n" + keys + "rules:\n" + rules, "mine.yaml"));

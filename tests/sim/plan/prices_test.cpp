@@ -38,7 +38,7 @@ std::string refusal(const std::string& text) {
 TEST_CASE("prices: a GPU's file has none, so that its name and its file cost the same") {
   for (const std::string& name : names_of("hardware")) {
     INFO(name);
-    CHECK(load_named("hardware", name, Mark{"test", 0, 0})->find("price") == nullptr);
+    CHECK(load_named("hardware", name, SourceLocation{"test", 0, 0})->find("price") == nullptr);
   }
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("prices: a bill is that of the best offer, and choosing among all prov
     const FleetSpan span{1 + static_cast<int>(random.uniform() * 12), 1 + static_cast<int>(random.uniform() * 6)};
     const auto offers = [&](Deployment& of, const std::string& provider) {
       try {
-        set_offers(of, {.tier = tier, .provider = provider, .own = {}, .mark = {}}, false);
+        set_offers(of, {.tier = tier, .provider = provider, .own = {}, .location = {}}, false);
       } catch (const NoOffer&) {
         of.offers.clear();
       }

@@ -18,7 +18,7 @@ const ModelSpec& model(const std::string& name) {
   const auto at = read.find(name);
   return at != read.end()
              ? at->second
-             : read.emplace(name, parse_model(load_named("models", name, Mark{"test", 0, 0}))).first->second;
+             : read.emplace(name, parse_model(load_named("models", name, SourceLocation{"test", 0, 0}))).first->second;
 }
 
 /// What holds of Llama 3.1 8B in fp8 with vLLM 0.12 on one H100, 1000 tokens in and 100 out.
@@ -52,7 +52,7 @@ bool holds_of(const DeploymentFacts& facts, const std::string& when) {
 }
 
 Amount amount(const std::string& text, const DeploymentFacts& facts, double max_num_seqs) {
-  return evaluate_amount(*make_scalar(text, Mark{"r.yaml", 4, 8}), facts, max_num_seqs);
+  return evaluate_amount(*make_scalar(text, SourceLocation{"r.yaml", 4, 8}), facts, max_num_seqs);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ TEST_CASE("rules: releases of the engine, from the first and before the last") {
   CHECK(at("0.10.2", "{since: \"0.10\", until: \"0.11\"}"));
 }
 
-TEST_CASE("rules: experts, indexers, copies of the attention, workers apart") {
+TEST_CASE("rules: experts, indexers, attention-DP, disaggregation") {
   Known dense;
   CHECK(holds_of(dense.facts, "{experts: false}"));
   CHECK_FALSE(holds_of(dense.facts, "{experts: true}"));

@@ -49,7 +49,7 @@ TEST_CASE("system spread: narrower where a recipe was measured, wider for other 
                      bare = system_spread(*deployment("engine: vllm@0.19"), light, {}),
                      newer = system_spread(*deployment("engine: vllm@2099-01-01\nrecipe: inferencex"), light, {}),
                      other = system_spread(*deployment("engine: vllm@0.24"), light, {});
-  const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
+  const ConfigTree written = load_named("uncertainty", "serving", SourceLocation{"test", 0, 0});
   const auto at = [&](const char* what, const char* metric) {
     ConfigTree found = written;
     for (const char* key : {"unknown", what, metric}) found = *found->find(key);
@@ -129,7 +129,7 @@ namespace {
 
 /// The factor by which host costs may be off.
 double host_factor() {
-  const ConfigTree written = load_named("uncertainty", "serving", Mark{"test", 0, 0});
+  const ConfigTree written = load_named("uncertainty", "serving", SourceLocation{"test", 0, 0});
   return std::exp(1.645 * std::stod((*(*written->find("unknown"))->find("host_costs"))->scalar));
 }
 StepBreakdown step_of(double gpu, double meanwhile, double waits) {

@@ -12,7 +12,7 @@ using namespace roofcast;
 
 namespace {
 
-const Mark kOrigin{"s.yaml", 2, 9};
+const SourceLocation kOrigin{"s.yaml", 2, 9};
 
 EngineSpec engine(const std::string& name) {
   return parse_engine_spec(ConfigReader(load_named("engines", name, kOrigin), "an engine"));

@@ -19,7 +19,7 @@ std::string refused(const std::string& tiers) {
 
 }  // namespace
 
-TEST_CASE("kv tiers: nearest first, of one replica and without latency unless it is said") {
+TEST_CASE("kv tiers: nearest first, by default not shared and without latency") {
   const std::vector<KvTier> tiers = parse(
       "[{name: nvme, capacity: 4 TB, bandwidth: 6 GB/s}, {name: pool, capacity: 1 TB, bandwidth: 3 GB/s, "
       "latency: 2 ms, shared: true}]");
@@ -34,7 +34,7 @@ TEST_CASE("kv tiers: nearest first, of one replica and without latency unless it
   CHECK(parse("").empty());
 }
 
-TEST_CASE("kv tiers: what cannot be is refused at its place") {
+TEST_CASE("kv tiers: wrong values are refused with their location") {
   CHECK(refused("[{name: a, capacity: 0 B, bandwidth: 1 GB/s}]") ==
         "e.yaml:1:32: 'capacity': must be more than 0 and at most 1e6 TB per GPU");
   CHECK(refused("[{name: a, capacity: 2000000 TB, bandwidth: 1 GB/s}]").find("at most 1e6 TB") != std::string::npos);

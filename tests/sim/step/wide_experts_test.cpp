@@ -71,7 +71,7 @@ TEST_CASE("wide experts: a rack is never slower than nodes over a network, nor a
       }
 }
 
-TEST_CASE("wide experts: with copies of the popular ones more ranks of a rack are never slower") {
+TEST_CASE("wide experts: with redundant experts more ranks of a rack are never slower") {
   Seconds before(1e9);
   for (const int ranks : {8, 16, 32, 72}) {
     const auto d = wide("gb200", "sglang", ranks);

@@ -17,7 +17,7 @@ const char* kScenario =
 
 }  // namespace
 
-TEST_CASE("published runs: the scenario of a row is simulated, and what is measured of it is held beside") {
+TEST_CASE("published runs: a row's scenario is simulated and compared with the row's measurements") {
   const CsvTable table = table_of(kScenario, "1000,");
   REQUIRE(holds_scenarios(table));
   const std::vector<PublishedRun> runs = predict_published(table);
@@ -28,14 +28,14 @@ TEST_CASE("published runs: the scenario of a row is simulated, and what is measu
   CHECK(tpot > 3);  // 16.4 GB of weights at 3.35 TB/s take 4.9 ms, of which the embedding table is not read
   CHECK(tpot < 20);
   const std::vector<AccuracyLine> lines = accuracy_of_published(table, runs);
-  REQUIRE(lines.size() == 2);  // the blank throughput is no row
+  REQUIRE(lines.size() == 2);  // the blank throughput does not count
   CHECK(lines[0].group == "vllm h100-sxm");
   CHECK(lines[1].group == "all");
   CHECK(lines[1].metric == "mean_tpot_ms");
   CHECK(lines[1].errors.mape == doctest::Approx(1 - tpot / 1000));
 }
 
-TEST_CASE("published runs: intervals where they are asked for, and whether they hold what was measured") {
+TEST_CASE("published runs: intervals on request, and whether they hold the measurements") {
   const CsvTable table = table_of(kScenario, "1000,");
   CHECK(predict_published(table)[0].intervals.metrics.empty());
   const std::vector<PublishedRun> runs = predict_published(table, true);
@@ -53,7 +53,7 @@ TEST_CASE("published runs: intervals where they are asked for, and whether they 
   }
 }
 
-TEST_CASE("published runs: what does not fit is a note, a wrong scenario is an error at its place") {
+TEST_CASE("published runs: a model that does not fit is a note, a wrong scenario is an error with its location") {
   std::string large = kScenario;
   large.replace(large.find("qwen3-8b"), 8, "llama-3.1-405b");
   const std::vector<PublishedRun> runs = predict_published(table_of(large, "10,10"));

@@ -268,7 +268,7 @@ TEST_CASE("row scenario: a context beyond the checkpoint's was asked for, where 
         std::string::npos);  // a table of 1024 positions
 }
 
-TEST_CASE("row scenario: copies of the attention, experts over GPUs") {
+TEST_CASE("row scenario: attention-DP ranks, experts over GPUs") {
   const Cells deepseek = loop({{"model", "deepseek-v3"}, {"gpu", "b200-sxm"}, {"weight_dtype", "fp8_block"}});
   CHECK(has(rows::with(deepseek, {{"tp", "1"}, {"attention_dp", "8"}, {"moe_ep", "8"}}),
             "parallelism:\n  tp: 1\n  attention_dp: 8\n  ep: 8\n"));
@@ -330,8 +330,8 @@ TEST_CASE("row scenario: the release is the row's version, or that of its day") 
   CHECK(version("sglang", "nightly-dev-20260216-d3bae71e", "2026-02-24") == "0.5.9");
   // Without either, the newest.
   for (const char* name : {"vllm", "sglang", "trtllm"}) {
-    const ConfigTree document = load_document("engines", name, Mark{"test", 0, 0});
-    CHECK(version(name, "", "") == find_release(document, "", Mark{"test", 0, 0}).version);
+    const ConfigTree document = load_document("engines", name, SourceLocation{"test", 0, 0});
+    CHECK(version(name, "", "") == find_release(document, "", SourceLocation{"test", 0, 0}).version);
   }
 }
 

@@ -37,13 +37,13 @@ std::string fleet_of(const PlannedDeployment& p) {
 TEST_CASE("waiting: one server is M/D/1, with more of them requests wait less") {
   // M/D/1 at 1/2: u / (2 (1 - u)) = 1/2 service time
   CHECK(shared_queue_wait(0.5, 1) == doctest::Approx(0.5));
-  CHECK(dealt_queue_wait(0.5, 1) == doctest::Approx(0.5));
+  CHECK(round_robin_wait(0.5, 1) == doctest::Approx(0.5));
   // M/M/2 at 1/2: C = 1/3, wait (1/3) / (2 * 1/2) = 1/3; halved, times 1 + 0.5 (sqrt(14) - 2) / 16 = 1.05443: 0.17574
   CHECK(shared_queue_wait(0.5, 2) == doctest::Approx(0.17574).epsilon(1e-4));
   for (double u : {0.3, 0.6, 0.9}) {
     for (int c : {2, 5, 12}) {
       CHECK(shared_queue_wait(u, c) < shared_queue_wait(u, c - 1));
-      CHECK(dealt_queue_wait(u, c) < dealt_queue_wait(u, c - 1));
+      CHECK(round_robin_wait(u, c) < round_robin_wait(u, c - 1));
     }
   }
   CHECK(utilization_within(0.5, 1, shared_queue_wait) == doctest::Approx(0.5));
