@@ -196,7 +196,7 @@ std::vector<SpreadLine> rests_by_regime(const std::vector<PredictedTable>& table
   }
   std::vector<SpreadLine> out;
   for (const auto& [key, needs] : found) {
-    out.push_back({key.first + " (rest)", key.second, needs.size(), -rest_of(needs, &Need::below), 0,
+    out.push_back({key.first + " (rest)", key.second, needs.size(), 0 - rest_of(needs, &Need::below), 0,
                    rest_of(needs, &Need::above)});
   }
   return out;
