@@ -204,17 +204,19 @@ PricerFactory Truths::pricers_in(const TruthDraw& draw, PricerFactory nominal) c
 }
 
 double Truths::harm(const TruthDraw& draw, const ServingMetrics& nominal) const {
-  constexpr double kQueueing = 2.0, kBatching = 1.5;  // a slower machine has a longer queue, and larger batches
+  constexpr double kBatching = 1.5;  // a slower machine has larger batches
   const StepFactors steps = factors(*scenario_.deployment, draw);
   const StepFactors prompts =
       scenario_.serving.disaggregation ? factors(*scenario_.serving.disaggregation->prefill, draw) : steps;
-  const double load = std::log(load_factor(draw)), decode = std::log(steps.decode),
-               prefill = (std::log(prompts.prefill) + decode) / 2;
-  double worst = scenario_.objectives.empty() ? decode + prefill + load : -1e300;
+  const double load = std::log(load_factor(draw)), decode = std::log(steps.decode), prefill = std::log(prompts.prefill);
+  // A queue waits for decode steps as well, and grows with about the square of the time of a request and of the load.
+  const double ttft = nominal.ttft_ms.mean();
+  const double queued = ttft > 0 ? std::clamp(nominal.queue_ms.mean() / ttft, 0.0, 1.0) : 0.0;
+  double worst = scenario_.objectives.empty() ? decode + (prefill + decode) / 2 + load : -1e300;
   for (const Objective& o : scenario_.objectives) {
     const double nominally = std::log(std::max(1e-9, observed(o, nominal) / o.limit));
     const bool first = o.metric == LatencyMetric::kTtft;
-    const double later = first ? kQueueing * (prefill + load) + at(first_token_, draw.normals[kFirstToken])
+    const double later = first ? prefill + queued * (decode + 2 * load) + at(first_token_, draw.normals[kFirstToken])
                                : kBatching * (decode + load);
     worst = std::max(worst, nominally + later);
   }

@@ -142,6 +142,24 @@ class Sizer {
     return step;
   }
 
+  /// The fewest steps at which enough draws hold, in whatever order; -1: none. Slower, as most draws are simulated.
+  int fewest_in_any_order(double confidence) {
+    int beyond = 1;
+    while (possible(beyond)) beyond *= 2;
+    int bad = -1, good = most_possible(0, beyond);
+    if (!holds_in_enough(good, confidence)) return -1;
+    while (good - bad > 1) {
+      const int middle = bad + (good - bad) / 2;
+      (holds_in_enough(middle, confidence) ? good : bad) = middle;
+    }
+    return good;
+  }
+  double share_held(int step) {
+    std::size_t held = 0;
+    for (std::size_t rank = 0; rank < draws_.size(); ++rank) held += holds_in_rank(step, rank) ? 1 : 0;
+    return static_cast<double>(held) / static_cast<double>(draws_.size());
+  }
+
  private:
   bool holds_in_rank(int step, std::size_t rank) {
     const auto key = std::pair{step, rank};
@@ -349,9 +367,9 @@ std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {
 bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence, const std::vector<TruthDraw>& draws) {
   if (s.goodput > 0 || confidence < 0.5) return true;  // ignored errors would make a rare success likelier
   const auto may = [&](LoadRegime regime) {
-    // What the host takes is unknown here: anything from 0 to 1. Between, no draw is faster than these bounds.
+    // What the host takes is unknown here: nothing to all, which may be off by less than e. Between, no draw is faster.
     const SystemSpread none = planned_spread(*s.deployment, regime, {}),
-                       all = planned_spread(*s.deployment, regime, {1, 1, 1});
+                       all = planned_spread(*s.deployment, regime, {.step = {-1, 1}, .first = {-1, 1}});
     const auto holds = std::count_if(draws.begin(), draws.end(), [&](const TruthDraw& draw) {
       const SystemFactors fastest = fastest_factors(none, all, draw);
       return may_hold({.ttft = bounds.ttft * fastest.first_token, .tpot = bounds.tpot * fastest.step}, s.objectives);
@@ -364,7 +382,13 @@ bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence,
 bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<TruthDraw>& draws, PricerPool& pricers) {
   const PlannedDeployment nominal = p;
   Sizer sizer(nominal, plan, draws, pricers);
-  const int step = sizer.fewest_checked(plan.confidence, first_guess(nominal, plan));
+  const int by_harm = sizer.fewest_checked(plan.confidence, first_guess(nominal, plan));
+  int step = by_harm;  // a guess: the draws that fail may be others
+  if (by_harm < 0) {
+    step = sizer.fewest_in_any_order(plan.confidence);
+  } else if (plan.goal != PlanGoal::kThroughput) {
+    step = sizer.fewest_down_from(by_harm, plan.confidence);
+  }
   if (step < 0) {
     p.probability = sizer.probability(0);
     return false;
@@ -373,7 +397,7 @@ bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<Tru
     p = sizer.at(step);
     forecast(p, pricers);
   }
-  p.probability = sizer.probability(step);
+  p.probability = step == by_harm ? sizer.probability(step) : sizer.share_held(step);
   return within_power(p, plan);
 }
 
