@@ -27,8 +27,8 @@ struct LogSpread {
   double low = 0, high = 0;
 };
 
-/// What is not known of the host's costs makes of a forecast: 5 and 95 % quantiles of ln(time / predicted), with all of
-/// these costs off by one lognormal factor. Work that the GPU hides counts as far as it would come out.
+/// How far a forecast is off if all host costs are off by one lognormal factor: 5 and 95 % quantiles of
+/// ln(time / predicted). Host work that the GPU hides counts as far as it would then exceed the GPU's.
 struct HostSpreads {
   LogSpread step;   ///< of a decode step
   LogSpread first;  ///< of the time to the first token, with the front end

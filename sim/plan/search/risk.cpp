@@ -367,7 +367,7 @@ std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {
 bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence, const std::vector<TruthDraw>& draws) {
   if (s.goodput > 0 || confidence < 0.5) return true;  // ignored errors would make a rare success likelier
   const auto may = [&](LoadRegime regime) {
-    // What the host takes is unknown here: nothing to all, which may be off by less than e. Between, no draw is faster.
+    // The host's share is unknown here, and its costs are off by less than a factor of e: each draw lies between these.
     const SystemSpread none = planned_spread(*s.deployment, regime, {}),
                        all = planned_spread(*s.deployment, regime, {.step = {-1, 1}, .first = {-1, 1}});
     const auto holds = std::count_if(draws.begin(), draws.end(), [&](const TruthDraw& draw) {
