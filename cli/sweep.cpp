@@ -144,7 +144,9 @@ void end_in_good_order() {
 void tell_idle(const SweepSpec& sweep, Fidelity fidelity, const SweepOutcome& outcome, const SweepStore& store) {
   const auto simulated = [&](std::string_view key) { return !sweep.simulate && reports::only_simulated(key); };
   std::vector<std::string> keys = point_keys(sweep);
-  for (const ConfigNode::Entry& entry : sweep.scenario->entries) keys.push_back(entry.key);
+  for (const ConfigNode::Entry& entry : sweep.scenario->entries) {
+    if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) keys.push_back(entry.key);
+  }
   for (const std::string& key : keys) {
     if (simulated(key)) fmt::print(stderr, "{} changes nothing in an estimate; 'run: simulate' plays requests\n", key);
   }
@@ -154,7 +156,7 @@ void tell_idle(const SweepSpec& sweep, Fidelity fidelity, const SweepOutcome& ou
     fmt::print(stderr, "{} changes nothing in these points{}\n", axis, load ? "; 'run: simulate' plays requests" : "");
   }
   for (const std::string& line : idle_everywhere(sweep, fidelity, outcome)) {
-    if (!simulated(line.substr(0, line.find(' ')))) fmt::print(stderr, "{}\n", line);
+    if (!simulated(line.substr(0, line.find_first_of(" :")))) fmt::print(stderr, "{}\n", line);
   }
 }
 

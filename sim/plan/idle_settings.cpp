@@ -410,8 +410,11 @@ void add_hidden_masks(std::vector<std::string>& lines, const Scenario& read) {
 
 /// Adds a router that looks for prefixes of which there are none.
 void add_blind_router(std::vector<std::string>& lines, const ConfigTree& scenario, const Scenario& read) {
-  if (!writes(scenario, "router") || read.serving.router != "prefix_aware" || one_replica(read)) return;
-  const bool shared = read.workload && shares_prefixes(*read.workload), kept = read.deployment->engine.prefix_caching;
+  if (!writes(scenario, "router") || read.serving.router != "prefix_aware" || one_replica(read) || !read.workload)
+    return;
+  const auto& apart = read.serving.disaggregation;
+  const Deployment& front = apart ? *apart->prefill : *read.deployment;
+  const bool shared = shares_prefixes(*read.workload), kept = front.engine.prefix_caching;
   if (!shared || !kept)
     lines.push_back(fmt::format("router: prefix_aware routes as least_loaded does here: {}",
                                 shared ? "the engine keeps no prefixes (engine.prefix_caching)"

@@ -209,7 +209,7 @@ double Truths::harm(const TruthDraw& draw, const ServingMetrics& nominal) const 
   const StepFactors prompts =
       scenario_.serving.disaggregation ? factors(*scenario_.serving.disaggregation->prefill, draw) : steps;
   const double load = std::log(load_factor(draw)), decode = std::log(steps.decode), prefill = std::log(prompts.prefill);
-  // A queue waits for decode steps as well, and grows with about the square of the time of a request and of the load.
+  // Where it waits, a first token also waits for decode steps, and twice as much for the load.
   const double ttft = nominal.ttft_ms.mean();
   const double queued = ttft > 0 ? std::clamp(nominal.queue_ms.mean() / ttft, 0.0, 1.0) : 0.0;
   double worst = scenario_.objectives.empty() ? decode + (prefill + decode) / 2 + load : -1e300;

@@ -59,14 +59,14 @@ class Truths {
  public:
   Truths(const Scenario& scenario, const ServingMetrics& nominal, int replicas, double load_uncertainty);
 
-  /// The scenario in one draw: limits of TTFT and E2E latency are divided by the stretch of first tokens, and
+  /// The scenario in one draw: limits of TTFT are divided by the stretch of first tokens, and
   /// acceptances are replaced.
   Scenario scenario_in(const TruthDraw& draw) const;
   double load_factor(const TruthDraw& draw) const;
   /// Step prices of the deployment in one draw, based on `nominal`.
   PricerFactory pricers_in(const TruthDraw& draw, PricerFactory nominal) const;
   /// How harmful a draw is likely to be for the objectives, given their values in `nominal`: the largest ln(value /
-  /// limit), with times that grow slightly faster than their steps. It only orders draws; the simulation decides.
+  /// limit), with waits that grow with the load and with decode steps. It only orders draws; the simulation decides.
   double harm(const TruthDraw& draw, const ServingMetrics& nominal) const;
 
  private:

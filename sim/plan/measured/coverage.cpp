@@ -159,7 +159,7 @@ Need need_of(double measured, double predicted, const RunIntervals::Range& range
   return error < 0 ? Need{need, 0, {}} : Need{0, need, {}};
 }
 
-/// The largest 95 % quantile of one side over the fits that each leave one class out: that of a forecast may be absent.
+/// The largest 95 % quantile of one side over the fits that each leave one class out.
 double rest_of(const std::vector<Need>& needs, double Need::*side) {
   std::set<std::string> classes;
   for (const Need& need : needs) classes.insert(need.class_name);

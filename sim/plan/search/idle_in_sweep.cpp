@@ -1,6 +1,8 @@
 #include "sim/plan/search/idle_in_sweep.h"
 
 #include <algorithm>
+#include <functional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/text.h"
@@ -22,23 +24,25 @@ bool fits(const std::string& result) {
                       [](const auto& metric) { return metric.first == "fits" && metric.second == MetricValue(false); });
 }
 
-/// Compares every point with that of the axis's first value. `stride`: points between two values of the axis.
+/// Compares the points that differ in this axis alone. `stride`: points between two values of the axis.
 bool is_idle(const SweepAxis& axis, std::uint64_t stride, const SweepOutcome& outcome, const SweepStore& store) {
+  std::unordered_map<std::uint64_t, std::size_t> seen;  // a hash of the first result, by the first value's point
   bool compared = false;
   for (const std::uint64_t point : outcome.points) {
-    const std::uint64_t at = point / stride % axis.values.size();
-    if (at == 0) continue;
-    const std::string first = result_of(outcome, store, point - at * stride), here = result_of(outcome, store, point);
-    if (first.empty() || here.empty()) continue;
-    if (here != first) return false;
-    compared = compared || fits(here);
+    const std::string here = result_of(outcome, store, point);
+    if (here.empty()) continue;
+    const std::uint64_t first = point - point / stride % axis.values.size() * stride;
+    const std::size_t hash = std::hash<std::string>()(here);
+    const auto [at, added] = seen.emplace(first, hash);
+    if (at->second != hash) return false;
+    compared = compared || (!added && fits(here));
   }
   return compared;
 }
 
 bool varies(const SweepSpec& sweep, const std::string& line) {
   const std::vector<std::string> keys = point_keys(sweep);
-  return std::find(keys.begin(), keys.end(), line.substr(0, line.find(' '))) != keys.end();
+  return std::find(keys.begin(), keys.end(), line.substr(0, line.find_first_of(" :"))) != keys.end();
 }
 
 }  // namespace
@@ -55,7 +59,7 @@ std::vector<std::string> idle_axes(const SweepSpec& sweep, const SweepOutcome& o
 }
 
 std::vector<std::string> idle_everywhere(const SweepSpec& sweep, Fidelity fidelity, const SweepOutcome& outcome) {
-  constexpr std::size_t kMostPoints = 2000;  // each is read once more
+  constexpr std::size_t kMostPoints = 500;  // each is read once more
   std::vector<std::string> common;
   if (outcome.points.size() > kMostPoints) return common;
   SpecCache specs;

@@ -12,7 +12,7 @@ namespace roofcast {
 /// points have the same results. Points that do not fit tell nothing.
 std::vector<std::string> idle_axes(const SweepSpec& sweep, const SweepOutcome& outcome, const SweepStore& store);
 
-/// Lines of idle_settings() that are true of every point, but for those of keys that vary. None for more than 2000
+/// Lines of idle_settings() that are true of every point, but for those of keys that vary. None for more than 500
 /// points.
 std::vector<std::string> idle_everywhere(const SweepSpec& sweep, Fidelity fidelity, const SweepOutcome& outcome);
 

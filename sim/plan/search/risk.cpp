@@ -109,7 +109,7 @@ class Sizer {
     }
     return true;
   }
-  /// The fewest steps, at most `here`, at which enough draws hold; `here` is known to hold.
+  /// The fewest steps, at most `here`, at which enough draws hold; `here` is taken to hold.
   int fewest_down_from(int here, double confidence) {
     while (here > 0 && holds_in_enough(here - 1, confidence)) --here;
     return here;
@@ -386,11 +386,11 @@ bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<Tru
   int step = by_harm;  // a guess: the draws that fail may be others
   if (by_harm < 0) {
     step = sizer.fewest_in_any_order(plan.confidence);
-  } else if (plan.goal != PlanGoal::kThroughput) {
+  } else if (plan.goal != PlanGoal::kThroughput) {  // steps of the load are too many
     step = sizer.fewest_down_from(by_harm, plan.confidence);
   }
   if (step < 0) {
-    p.probability = sizer.probability(0);
+    p.probability = sizer.share_held(0);
     return false;
   }
   if (step > 0) {

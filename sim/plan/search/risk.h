@@ -44,8 +44,9 @@ bool make_sure(PlannedDeployment& planned, const PlanSpec& plan, const std::vect
 
 /// Makes the best deployments hold with plan.confidence, best first, and ranks them again: with more replicas, or with
 /// less load if the load is maximized. Draws are ordered by harm, and a simulation of some of them gives a probability:
-/// a fleet holds with the confidence of the worst draw in which it holds. Rows are judged until the top rows are; a row
-/// that cannot be made sure is removed. Sets probabilities. May be called again after rows were added.
+/// a fleet holds with the confidence of the worst draw in which it holds. Rows that are refused or enlarged by that
+/// order are simulated in the other draws, too. Rows are judged until the top rows are; a row that cannot be made sure
+/// is removed. Sets probabilities. May be called again after rows were added.
 void judge_ranking(PlanResult& result, const PlanSpec& plan, PricerPool& pricers);
 
 /// Simulates the fleet in every draw to the end: sets the ranges of its objectives, and its probability to the fraction

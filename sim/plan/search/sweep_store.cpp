@@ -177,7 +177,7 @@ SweepStore::SweepStore(const std::string& path) : handle_(std::make_unique<Handl
   sqlite3_limit(handle_->db, SQLITE_LIMIT_LENGTH, kLongestText);  // what is written must be readable
   // Exclusive from the first write on: a second process gets an error, and the lock ends with the process.
   handle_->run("PRAGMA locking_mode=EXCLUSIVE");
-  handle_->run("PRAGMA page_size=16384");  // of a new store: fewer reads where results take a kilobyte each
+  handle_->run("PRAGMA page_size=16384");    // of a new store: fewer reads where results take a kilobyte each
   handle_->run("PRAGMA cache_size=-65536");  // KiB: results are kept and looked up by hash, so all over the file
   handle_->run("BEGIN IMMEDIATE");
   handle_->check_or_make();

@@ -268,6 +268,27 @@ TEST_CASE("advice: a limit is raised no further than it takes") {
   CHECK(search_capacity(with(ms / 1.25), {.advise = false}).ranked.empty());
 }
 
+TEST_CASE("risk: a fleet is refused only if too few of all draws hold") {
+  int sure = 0, refused = 0;
+  for (const int ms : {50, 60, 66, 70, 76, 84, 90, 110}) {
+    const PlanResult r = search_capacity(
+        plan_of(
+            fmt::format("model: llama-3.1-8b\nengine: vllm@0.24\nworkload: {{arrivals: {{process: poisson, rate: 2 "
+                        "/s}}, prompt_tokens: 512, output_tokens: 64}}\nobjectives: {{ttft_p90: {} ms, tpot_p90: 40 "
+                        "ms}}\nsearch: {{gpus: [h100-sxm], max_gpus: 1, tp: [1], confidence: 0.9}}",
+                        ms)),
+        {.advise = false});
+    INFO(ms);
+    sure += r.ranked.empty() ? 0 : 1;
+    if (!r.ranked.empty()) continue;
+    ++refused;
+    REQUIRE(r.nearest);
+    CHECK(*r.nearest->probability < 0.9);
+  }
+  CHECK(sure > 0);
+  CHECK(refused > 0);
+}
+
 TEST_CASE("risk: the winner is as sure as was asked, in all of its draws") {
   Random random(7);
   for (int i = 0; i < 4; ++i) {
