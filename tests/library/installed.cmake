@@ -1,12 +1,6 @@
 # Installs to a prefix of its own, then builds and runs the examples against that as a project of its own.
 # cmake -DBUILD=... -DEXAMPLES=... -DWORK=... -DCXX=... -DGENERATOR=... -P installed.cmake
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(status)
-    message(FATAL_ERROR "${ARGN}\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
