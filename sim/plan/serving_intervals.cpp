@@ -88,13 +88,13 @@ LogSpread quick_spread(const Scenario& scenario, const ServingMetrics& metrics, 
   if (d->fidelity == Fidelity::kIdeal || metrics.completed == 0) return {};
   const bool first = metric.find("ttft") != std::string::npos;
   const auto& apart = scenario.serving.disaggregation;
-  const StepSpreads steps = step_spreads(first && apart ? apart->prefill : d, scenario.serving.speculation, metrics,
-                                         scenario.serving.replicas);
+  std::map<const Deployment*, StepSpreads> spreads = step_spreads(scenario, metrics, scenario.serving.replicas);
+  const StepSpreads& steps = spreads[first && apart ? apart->prefill.get() : d.get()];
   double variance = 0;
   for (const double spread : first ? steps.prefill : steps.decode) variance += spread * spread;
-  return together(
-      kernel_spread(std::sqrt(variance)),
-      spread_of(metric, planned_spread(*d, regime_of(scenario, metrics), steps.host), scenario.serving.speculation));
+  return together(kernel_spread(std::sqrt(variance)),
+                  spread_of(metric, planned_spread(*d, regime_of(scenario, metrics), spreads[d.get()].host),
+                            scenario.serving.speculation));
 }
 
 std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const ServingMetrics& metrics) {
@@ -102,12 +102,7 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
   constexpr std::int64_t kRequests = 4'000'000;  // of all draws together
   const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kRequests / metrics.completed, 40));
   if (count < 8) return {};
-  std::map<const Deployment*, StepSpreads> spreads;
-  const auto add = [&](const std::shared_ptr<const Deployment>& d, int replicas) {
-    spreads[d.get()] = step_spreads(d, scenario.serving.speculation, metrics, replicas);
-  };
-  add(scenario.deployment, scenario.serving.replicas);
-  if (const auto& apart = scenario.serving.disaggregation) add(apart->prefill, apart->prefill_replicas);
+  std::map<const Deployment*, StepSpreads> spreads = step_spreads(scenario, metrics, scenario.serving.replicas);
   const std::vector<std::vector<double>> draws =
       stratified_normals(count, kOperatorFamilies + 1, scenario.serving.seed);
   std::vector<MetricsList> results(count);
@@ -119,9 +114,8 @@ std::vector<MetricInterval> serving_intervals(const Scenario& scenario, const Se
       if (has_interval(metric)) values[metric].push_back(std::get<double>(value));
     }
   }
-  HostSpreads host = spreads[scenario.deployment.get()].host;
-  if (const auto& apart = scenario.serving.disaggregation) host.first = spreads[apart->prefill.get()].host.first;
-  const SystemSpread system = system_spread(*scenario.deployment, regime_of(scenario, metrics), host);
+  const SystemSpread system =
+      system_spread(*scenario.deployment, regime_of(scenario, metrics), spreads[scenario.deployment.get()].host);
   const MetricsList list = metrics_of(metrics, scenario);
   const auto spread = [&](const std::string& metric, double predicted) {
     // The interval always contains the prediction: tiny shifts may change decisions of the scheduler.

@@ -120,6 +120,19 @@ StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const Specu
                        m.ttft_ms.mean() * kMillisecond)};
 }
 
+std::map<const Deployment*, StepSpreads> step_spreads(const Scenario& scenario, const ServingMetrics& metrics,
+                                                      int replicas) {
+  const auto& d = scenario.deployment;
+  std::map<const Deployment*, StepSpreads> spreads;
+  spreads[d.get()] = step_spreads(d, scenario.serving.speculation, metrics, replicas);
+  if (const auto& apart = scenario.serving.disaggregation) {
+    const StepSpreads& prefill = spreads[apart->prefill.get()] =
+        step_spreads(apart->prefill, {}, metrics, apart->prefill_replicas, true);
+    spreads[d.get()].host.first = prefill.host.first;
+  }
+  return spreads;
+}
+
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw) {
   double exponent = 0;
   for (std::size_t i = 0; i < spreads.size(); ++i) exponent += spreads[i] * draw[i];
@@ -158,17 +171,13 @@ Truths::Truths(const Scenario& scenario, const ServingMetrics& nominal, int repl
     : scenario_(scenario), load_uncertainty_(load_uncertainty) {
   const Deployment& d = *scenario.deployment;
   if (d.fidelity == Fidelity::kIdeal || nominal.completed == 0) return;
-  spreads_[&d] = step_spreads(scenario.deployment, scenario.serving.speculation, nominal, replicas);
-  if (const auto& apart = scenario.serving.disaggregation)
-    spreads_[apart->prefill.get()] = step_spreads(apart->prefill, {}, nominal, apart->prefill_replicas, true);
+  spreads_ = step_spreads(scenario, nominal, replicas);
   Scenario fleet = scenario;
   fleet.serving.replicas = replicas;
   const LoadRegime regime = regime_of(fleet, nominal);
   // A queue that grows in some draw does so in the simulation; it is not drawn again.
   const bool waits = regime == LoadRegime::kSaturated || regime == LoadRegime::kQueued;
-  HostSpreads host = spreads_[&d].host;
-  if (const auto& apart = scenario.serving.disaggregation) host.first = spreads_[apart->prefill.get()].host.first;
-  const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, host);
+  const SystemSpread system = planned_spread(d, waits ? LoadRegime::kLoaded : regime, spreads_[&d].host);
   decode_ = system.tpot;
   prefill_ = narrower(system.ttft, system.tpot);
   first_token_ = beyond(system.ttft, prefill_);

@@ -30,6 +30,10 @@ struct StepSpreads {
 };
 StepSpreads step_spreads(const std::shared_ptr<const Deployment>& deployment, const SpeculationSpec& drafts,
                          const ServingMetrics& metrics, int replicas, bool prefill_only = false);
+/// Of all deployments of a scenario. With prefill apart, first tokens wait for prefill steps, and no draft is made
+/// there. `replicas`: of the scenario's deployment.
+std::map<const Deployment*, StepSpreads> step_spreads(const Scenario& scenario, const ServingMetrics& metrics,
+                                                      int replicas);
 /// exp(sum of spread x draw), over the first kOperatorFamilies + 1 values of a draw.
 double kernel_factor(const FamilySpreads& spreads, const std::vector<double>& draw);
 
