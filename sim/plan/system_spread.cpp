@@ -184,6 +184,11 @@ HostSpreads host_spreads(const StepBreakdown& decode, const StepBreakdown& prefi
   return {spread([&](double factor) { return of(decode, factor); }), spread(until_first)};
 }
 
+HostSpreads widest_host_spreads() {
+  const double most = kNinetyPercent * uncertainty().host_costs;
+  return {{-most, most}, {-most, most}};
+}
+
 LogSpread power_spread(const Deployment& d) {
   return d.fidelity == Fidelity::kIdeal ? LogSpread{} : uncertainty().power;
 }

@@ -367,9 +367,9 @@ std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {
 bool may_be_sure(const Scenario& s, const LoadBounds& bounds, double confidence, const std::vector<TruthDraw>& draws) {
   if (s.goodput > 0 || confidence < 0.5) return true;  // ignored errors would make a rare success likelier
   const auto may = [&](LoadRegime regime) {
-    // The host's share is unknown here, and its costs are off by less than a factor of e: each draw lies between these.
+    // The host's share is unknown here: each draw lies between none and all.
     const SystemSpread none = planned_spread(*s.deployment, regime, {}),
-                       all = planned_spread(*s.deployment, regime, {.step = {-1, 1}, .first = {-1, 1}});
+                       all = planned_spread(*s.deployment, regime, widest_host_spreads());
     const auto holds = std::count_if(draws.begin(), draws.end(), [&](const TruthDraw& draw) {
       const SystemFactors fastest = fastest_factors(none, all, draw);
       return may_hold({.ttft = bounds.ttft * fastest.first_token, .tpot = bounds.tpot * fastest.step}, s.objectives);
