@@ -369,11 +369,10 @@ int run_validate_serving(std::span<const std::string> arguments) {
       "emit-scenarios", po::value<std::string>(), "DIR: the scenario of every row, as `simulate` takes it")(
       "leave-out", po::value<std::string>(),
       "version | harness | host | gpu | model, or several with commas: host costs fitted without the row's class; all: "
-      "each "
-      "in turn")("intervals", "90 % intervals of every row, and the share of the measured values inside")(
+      "each in turn")("intervals", "90 % intervals of every row, and the share of the measured values inside")(
       "spreads",
       "quantiles of ln(measured / predicted) by load, as in configs/uncertainty/serving.yaml; with --intervals also "
-      "what intervals need beside their other causes")(
+      "what those of --data need beside their other causes")(
       "also", po::value<std::vector<std::string>>()->composing(),
       "FILE.csv: more closed loops, for the fit of --leave-out and for --spreads; repeatable");
   options.add_format_flags();

@@ -196,8 +196,10 @@ std::vector<SpreadLine> rests_by_regime(const std::vector<PredictedTable>& table
   }
   std::vector<SpreadLine> out;
   for (const auto& [key, needs] : found) {
-    out.push_back({key.first + " (rest)", key.second, needs.size(), 0 - rest_of(needs, &Need::below), 0,
-                   rest_of(needs, &Need::above)});
+    std::vector<double> either;
+    for (const Need& need : needs) either.push_back(need.above - need.below);
+    out.push_back({key.first + " (rest)", key.second, needs.size(), 0 - rest_of(needs, &Need::below),
+                   quantile(either, 0.5), rest_of(needs, &Need::above)});
   }
   return out;
 }
