@@ -390,7 +390,7 @@ bool make_sure(PlannedDeployment& p, const PlanSpec& plan, const std::vector<Tru
     step = sizer.fewest_down_from(by_harm, plan.confidence);
   }
   if (step < 0) {
-    p.probability = sizer.share_held(0);
+    p.probability = sizer.probability(0);  // by harm: a guess, which orders refused rows
     return false;
   }
   if (step > 0) {
@@ -424,7 +424,12 @@ void judge_ranking(PlanResult& out, const PlanSpec& plan, PricerPool& pricers) {
     std::stable_sort(ranked.begin(), ranked.end(),
                      [&](const auto& a, const auto& b) { return better(a, b, plan.goal); });
   }
-  if (!ranked.empty()) out.nearest.reset();
+  if (!ranked.empty()) {
+    out.nearest.reset();
+  } else if (out.nearest) {
+    const PlannedDeployment refused = *out.nearest;
+    out.nearest->probability = Sizer(refused, plan, draws, pricers).share_held(0);
+  }
 }
 
 namespace {
