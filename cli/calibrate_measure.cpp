@@ -1,13 +1,16 @@
 // roofcast calibrate measure: microkernels, one JSON line per point.
 
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <set>
 
 #include <fmt/format.h>
@@ -83,11 +86,17 @@ std::string path_of(const Options& options, const calibrate::Device& device) {
   return name + ".jsonl";
 }
 
-/// Appends lines to the file, after removing a partial last line.
+/// Appends lines to the file, after removing a partial last line. Two runs never write to one file.
 class Output {
  public:
   Output(const std::string& path, const calibrate::Device& device) : path_(path) {
-    if (fs::exists(path)) {
+    const bool existed = fs::exists(path);
+    file_.reset(std::fopen(path.c_str(), "ab"));
+    if (!file_) fail();
+    // Some network file systems have no locks.
+    if (flock(fileno(file_.get()), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw ConfigError(fmt::format("--out: another calibrate measure is writing '{}'", path));
+    if (existed) {
       const calibrate::RecordFile old = calibrate::read_records(path);
       for (const calibrate::Record& record : old.records) {
         if (record.device.name != device.name)
@@ -99,24 +108,23 @@ class Output {
       if (old.torn) fs::resize_file(path, old.whole_bytes, error);
       if (error) fail();
     }
-    file_ = std::fopen(path.c_str(), "ab");
-    if (!file_) fail();
   }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-  ~Output() { std::fclose(file_); }
 
   void write(const calibrate::Record& record) {
     const std::string line = calibrate::to_json_line(record) + "\n";
-    if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0) fail();
+    if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() || std::fflush(file_.get()) != 0) fail();
   }
   const std::set<std::string>& found() const { return found_; }
 
  private:
   [[noreturn]] void fail() const { throw ConfigError(fmt::format("--out: cannot write '{}'", path_)); }
 
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
   std::string path_;
-  std::FILE* file_ = nullptr;
+  std::unique_ptr<std::FILE, Close> file_;
   std::set<std::string> found_;
 };
 

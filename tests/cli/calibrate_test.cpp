@@ -1,5 +1,9 @@
 // `calibrate` as a user runs it, on the CPU backend.
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -63,6 +67,22 @@ TEST_CASE("calibrate measure on the CPU writes one JSON line per point, and resu
   const auto other = run_roofcast("calibrate fit " + quoted(path) + " --gpu h200-sxm", Stream::kErr);
   CHECK(other.status == 2);
   CHECK(other.out.find(path + ":1: measured on 'CPU, one core'") == 0);
+}
+
+TEST_CASE("calibrate measure refuses a file to which another run writes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/m.jsonl";
+  const std::string half = R"({"op":"stream")";  // the line that the other run is writing
+  std::ofstream(path) << half;
+  const int other = open(path.c_str(), O_RDONLY);
+  REQUIRE(flock(other, LOCK_EX) == 0);
+  const std::string command = "calibrate measure --backend cpu --only stream --budget 2s --out " + quoted(path);
+  const auto refused = run_roofcast(command, Stream::kErr);
+  CHECK(refused.status == 2);
+  CHECK(refused.out.find("another calibrate measure is writing") != std::string::npos);
+  CHECK(slurp(path) == half);
+  close(other);
+  CHECK(run_roofcast(command).status == 0);
 }
 
 TEST_CASE("calibrate measure keeps its results when interrupted") {
