@@ -30,9 +30,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 constexpr std::size_t kLongestWord = 200;  // the time grows with the product of the lengths
 
 /// Shortens a name for messages: in a file that is not a table, a "column name" can be as long as the file.
-std::string shortened(const std::string& name) {
+std::string shortened(std::string_view name) {
   constexpr std::size_t kShown = 60;
-  return name.size() <= kShown ? name : name.substr(0, kShown) + "...";
+  return name.size() <= kShown ? std::string(name) : std::string(name.substr(0, kShown)) + "...";
 }
 
 /// Lower case, with parts joined by '-': "M4 Max" and "m4_max" become "m4-max".
@@ -113,7 +113,7 @@ std::string nearest_and_valid(std::string_view word, std::span<const std::string
 }
 
 std::string unknown_name(std::string_view kind, std::string_view word, std::span<const std::string> valid) {
-  return fmt::format("unknown {} '{}'{}", kind, word, nearest_and_valid(word, valid));
+  return fmt::format("unknown {} '{}'{}", kind, shortened(word), nearest_and_valid(word, valid));
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

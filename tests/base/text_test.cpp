@@ -39,6 +39,8 @@ TEST_CASE("unknown_name lists at most twelve") {
   for (int i = 10; i < 24; ++i) many.push_back(std::to_string(i));
   CHECK(unknown_name("n", "zzz", many) ==
         "unknown n 'zzz' (valid: 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21 and 2 more)");
+  CHECK(unknown_name("n", std::string(100000, 'z'), Names{"a"}) ==
+        "unknown n '" + std::string(60, 'z') + "...' (valid: a)");
   CHECK(nearest_and_valid("zzz", Names{std::string(100000, '[')}) == " (valid: " + std::string(60, '[') + "...)");
 }
 
