@@ -173,8 +173,8 @@ SpeculationEstimate round_of(StepModel& target, StepModel* draft, const Speculat
   e.tokens_bound = expected_tokens_bound(one_of, e.drafts);
   const double held = context * batch;
   e.plain_step = target.time({.decodes = batch, .decode_context = held, .query_len = 1, .prefills = {}});
-  if (draft != nullptr) e.draft = draft_cost(*draft, spec, {.decodes = batch, .decode_context = held});
-  e.draft_time = e.draft.time + spec.draft_time;
+  if (draft != nullptr) e.draft = draft_round(*draft, spec, {.decodes = batch, .decode_context = held, .prefills = {}});
+  e.draft_time = e.draft.cost.time + spec.draft_time;
   e.verify_time =
       target.time({.decodes = batch, .decode_context = held, .query_len = spec.query_len(), .prefills = {}});
   e.speedup = e.tokens_per_step * (e.plain_step / e.step());
@@ -323,19 +323,27 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   return e;
 }
 
-void add_drafts(StepBreakdown& step, const SpeculationSpec& spec, const StepCost& draft) {
-  const Seconds time = draft.time + spec.draft_time;  // the latter on the host
-  const auto drafts = static_cast<double>(spec.num_speculative_tokens);
+DraftRound draft_round(StepModel& drafter, const SpeculationSpec& spec, const StepBatch& batch) {
+  DraftRound round{draft_cost(drafter, spec, batch), {}};
+  const HostBound one = drafter.breakdown(batch).host;
+  if (one.time <= Seconds(0)) return round;
+  const double drafts = round.cost.time / one.time;
+  round.host = {one.gpu * drafts, one.meanwhile * drafts, round.cost.time};
+  return round;
+}
+
+void add_drafts(StepBreakdown& step, const SpeculationSpec& spec, const DraftRound& round) {
+  const Seconds time = round.cost.time + spec.draft_time;  // the latter on the host
   if (facts_of(spec.method).drafter != Drafter::kNone)
     step.operators.push_back({.name = "drafts",
-                              .count = drafts,
-                              .cost = {.time = time, .flops = draft.flops, .bytes = draft.bytes},
+                              .count = static_cast<double>(spec.num_speculative_tokens),
+                              .cost = {.time = time, .flops = round.cost.flops, .bytes = round.cost.bytes},
                               .discrepancy = 0.3});
   step.gpu_time += time;
   step.time += time;
-  step.flops += draft.flops;
-  step.bytes += draft.bytes;
-  step.drafting = {draft.time, draft.launched * drafts, time};
+  step.flops += round.cost.flops;
+  step.bytes += round.cost.bytes;
+  step.drafting = {round.host.gpu, round.host.meanwhile, time};
 }
 
 }  // namespace roofcast

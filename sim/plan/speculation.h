@@ -57,6 +57,13 @@ bool drafts_stop_async(const EngineSpec& engine, const SpeculationSpec& spec);
 /// a_i = P(at least i accepted) / P(at least i - 1), from the accepted drafts of measured steps.
 std::vector<double> acceptance_by_position(std::span<const double> accepted, int drafts);
 
+/// All drafts of one step by a model; zero without one.
+struct DraftRound {
+  StepCost cost;
+  HostBound host;
+};
+DraftRound draft_round(StepModel& drafter, const SpeculationSpec& spec, const StepBatch& batch);
+
 struct SpeculationEstimate {
   SpeculationSpec::Method method = SpeculationSpec::Method::kNone;
   int drafts = 0;
@@ -65,7 +72,7 @@ struct SpeculationEstimate {
   double tokens_bound = 1;     ///< k a + 1 with a of the first draft or, in a tree, of one of its candidates
   Seconds plain_step{};        ///< without speculation
   Seconds draft_time{}, verify_time{};
-  StepCost draft;                            ///< all drafts of a step
+  DraftRound draft;                          ///< all drafts of a step
   double speedup = 1;                        ///< decoding: E plain / (draft + verify)
   double speedup_low = 1, speedup_high = 1;  ///< 90 % interval due to acceptance
   int best_drafts = 0;                       ///< 0: plain decoding is faster
@@ -77,7 +84,7 @@ struct SpeculationEstimate {
 /// sequence. `target` prices both the plain and the verification step.
 SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, int batch, double context);
 
-/// Adds the drafts of a round to its verification step: `draft` from draft_cost(), nothing without a drafter.
-void add_drafts(StepBreakdown& verification, const SpeculationSpec& spec, const StepCost& draft);
+/// Adds the drafts of a round to its verification step.
+void add_drafts(StepBreakdown& verification, const SpeculationSpec& spec, const DraftRound& drafts);
 
 }  // namespace roofcast

@@ -104,12 +104,12 @@ StepSpreads step_spreads(const std::shared_ptr<const Deployment>& d, const Specu
   StepBreakdown decode =
       model.breakdown({.decodes = decodes, .decode_context = held, .query_len = drafts.query_len(), .prefills = {}});
   if (drafts.active()) {
-    StepCost draft;
+    DraftRound round;
     if (drafts.draft) {
       StepModel drafter(drafts.draft);
-      draft = draft_cost(drafter, drafts, {.decodes = decodes, .decode_context = held, .prefills = {}});
+      round = draft_round(drafter, drafts, {.decodes = decodes, .decode_context = held, .prefills = {}});
     }
-    add_drafts(decode, drafts, draft);
+    add_drafts(decode, drafts, round);
   }
   const std::array<PrefillChunk, 1> chunk{{{.tokens = static_cast<int>(std::lround(prompt)), .context_before = 0}}};
   const StepBreakdown prefill = model.breakdown({.prefills = chunk});
