@@ -321,7 +321,7 @@ FleetPlan plan_day(const PlannedDeployment& p, const PlanSpec& asked, const Diur
   out.recorded = plan.recorded;
   out.of_busiest = plan.of_busiest;
   out.slices = plan.slices;
-  const std::optional<HardTruth> truth = HardTruth::of(p, asked);
+  const std::optional<HardTruth> truth = HardTruth::of(p, asked, pricers);
   out.confidence = truth ? asked.confidence : 0;
   schedule_slices(p, plan, truth, pricers, out);
   int most = p.replicas;  // in a long trace the slice with the most tokens may not be the hardest

@@ -82,7 +82,14 @@ class Sizer {
     return p.candidate.affords(p.fleet(), p.spare);
   }
 
-  const TruthDraw& draw_of(double confidence) const { return draws_[rank_of(confidence)]; }
+  /// The worst draw that must hold. Of a fleet that holds in enough others, the worst below it in which it holds.
+  const TruthDraw& hard_draw(double confidence) {
+    std::size_t rank = rank_of(confidence);
+    if (nominal_.probability && *nominal_.probability >= confidence - 1e-9) {
+      while (rank > 0 && !holds_in_rank(0, rank)) --rank;
+    }
+    return draws_[rank];
+  }
   const Truths& truths() const { return truths_; }
   /// Rank of the worst draw that must hold.
   std::size_t rank_of(double confidence) const {
@@ -351,12 +358,11 @@ ObjectiveRange range_of(const PlannedDeployment& p, std::size_t objective) {
   return {.low = v.value * std::exp(spread.low), .high = v.value * std::exp(spread.high), .missed = kUnknown};
 }
 
-std::optional<HardTruth> HardTruth::of(const PlannedDeployment& planned, const PlanSpec& plan) {
+std::optional<HardTruth> HardTruth::of(const PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers) {
   const std::vector<TruthDraw> draws = draws_of(plan, planned.candidate.scenario);
   if (draws.empty()) return std::nullopt;
-  PricerPool unused;
-  const Sizer sizer(planned, plan, draws, unused);
-  return HardTruth(sizer.truths(), sizer.draw_of(plan.confidence));
+  Sizer sizer(planned, plan, draws, pricers);
+  return HardTruth(sizer.truths(), sizer.hard_draw(plan.confidence));
 }
 
 std::vector<TruthDraw> draws_of(const PlanSpec& plan, const Scenario& s) {

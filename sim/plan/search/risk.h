@@ -23,10 +23,11 @@ bool may_be_sure(const Scenario& scenario, const LoadBounds& bounds, double conf
                  const std::vector<TruthDraw>& draws);
 
 /// A draw that is worse than `plan.confidence` of all draws are likely to be for the deployment: what holds in it holds
-/// with that confidence. Empty if the plan is not judged.
+/// with that confidence. The fleet of the plan holds in it if it holds with that confidence in all draws. Empty if the
+/// plan is not judged.
 class HardTruth {
  public:
-  static std::optional<HardTruth> of(const PlannedDeployment& planned, const PlanSpec& plan);
+  static std::optional<HardTruth> of(const PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
   Scenario scenario() const { return truths_.scenario_in(draw_); }
   double load_factor() const { return truths_.load_factor(draw_); }
   PricerFactory pricers(PricerPool& pool) const { return truths_.pricers_in(draw_, pool.factory()); }
