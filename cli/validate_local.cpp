@@ -47,8 +47,14 @@ Errors errors_of(const std::vector<double>& logs, double deviation) {
 }
 
 std::string shares_text(const RooflineBackend& b) {
-  std::string out = fmt::format("  - name: {}\n    operator_time: {:.3g} us\n    formats:\n", b.name,
-                                b.operator_time.in(kMicrosecond));
+  std::string out =
+      fmt::format("  - name: {}\n    operator_time: {:.3g} us\n", b.name, b.operator_time.in(kMicrosecond));
+  for (const auto& [name, rates] : {std::pair{"few", &b.few}, {"many", &b.many}}) {
+    if (rates->values_per_cycle > 0 || rates->flops_per_cycle > 0)
+      out += fmt::format("    {}: {{values_per_cycle: {:.3g}, flops_per_cycle: {:.3g}}}\n", name,
+                         rates->values_per_cycle, rates->flops_per_cycle);
+  }
+  out += "    formats:\n";
   for (std::size_t i = 0; i < b.wide.size(); ++i) {
     const RooflineShares& s = b.wide[i];
     out += fmt::format("      w{}: {{memory: {:.3g}, compute: {:.3g}",
@@ -56,7 +62,6 @@ std::string shares_text(const RooflineBackend& b) {
                        : i == 1 ? 8
                                 : 4,
                        s.memory, s.compute);
-    if (s.bytes_per_cycle > 0) out += fmt::format(", bytes_per_cycle: {:.3g}", s.bytes_per_cycle);
     if (s.flops_per_cycle > 0) out += fmt::format(", flops_per_cycle: {:.3g}", s.flops_per_cycle);
     out += "}\n";
   }
@@ -77,10 +82,10 @@ std::string rows_csv(const CsvTable& table, const std::vector<LocalRun>& runs) {
 }  // namespace
 
 int run_validate_local(std::span<const std::string> arguments) {
-  Options options(
-      "roofcast validate local --data FILE.csv [--leave-out gpu] [--refit] [--out FILE.csv]",
-      "Predicts published speeds of one user (columns engine, gpu, model, weights, test such as pp512 or\n"
-      "tg128, tokens_per_s) and prints the errors by backend, of engines whose kernels are in configs/rooflines.");
+  Options options("roofcast validate local --data FILE.csv [--leave-out gpu] [--refit] [--out FILE.csv]",
+                  "Predicts published speeds (columns engine, gpu, model, weights, test such as pp512 or tg128,\n"
+                  "tokens_per_s; optional gpus, depth, sequences) and prints the errors by backend, of engines whose\n"
+                  "kernels are in configs/rooflines.");
   options.add().add_options()("data", po::value<std::string>(), "FILE.csv: measured speeds")(
       "leave-out", po::value<std::string>(), "gpu: constants fitted without the row's GPU as well")(
       "refit", "fit the constants to the table, and print them as the file of rooflines has them")(

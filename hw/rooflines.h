@@ -18,8 +18,20 @@ namespace roofcast {
 struct RooflineShares {
   double memory = 0.65;        ///< of the bandwidth
   double compute = 0.65;       ///< of the dense peak in the compute format
-  double bytes_per_cycle = 0;  ///< most bytes that an SM reads from memory per cycle of its boost clock; 0: no limit
   double flops_per_cycle = 0;  ///< most operations of an SM per cycle of its boost clock; 0: no limit
+};
+
+/// How fast an SM unpacks weights and multiplies them, per cycle of its boost clock; 0: no limit.
+struct UnpackRates {
+  double values_per_cycle = 0;  ///< weights
+  double flops_per_cycle = 0;
+};
+
+/// The weights of an operator.
+struct WeightWork {
+  Dtype format = Dtype::kBf16;
+  double values = 0;  ///< weights that are read
+  double tokens = 0;  ///< inputs of the operator
 };
 
 /// One library on one kind of processor.
@@ -31,6 +43,9 @@ struct RooflineBackend {
   Seconds operator_time{5e-6};         ///< fixed time per operator: launch, start and end
   double discrepancy = 0.35;           ///< relative standard deviation of predicted times
   std::array<RooflineShares, 3> wide;  ///< for weights of 16 bits or more, of 8, of 4 or fewer
+  double few_tokens = 0;               ///< up to so many tokens, a vector kernel multiplies weights below 16 bits
+  double pass_tokens = 0;              ///< a prompt passes the layers in parts of so many tokens; 0: at once
+  UnpackRates few, many;               ///< of the vector kernel, and of the kernel for more tokens
 
   const RooflineShares& shares(Dtype weights) const {
     const double bits = element_bits(weights);
@@ -47,8 +62,8 @@ struct Rooflines {
   const RooflineBackend& on(Architecture architecture) const;
 };
 
-/// {name, backends: [{name, architectures, source, by_hand, operator_time, discrepancy, formats: {w16, w8, w4: {memory,
-/// compute, bytes_per_cycle, flops_per_cycle}}}]}
+/// {name, backends: [{name, architectures, source, by_hand, operator_time, discrepancy, few_tokens, pass_tokens, few,
+/// many: {values_per_cycle, flops_per_cycle}, formats: {w16, w8, w4: {memory, compute, flops_per_cycle}}}]}
 Rooflines parse_rooflines(ConfigReader in);
 /// Cached. Throws ConfigError at `location`.
 std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const SourceLocation& location);
@@ -57,11 +72,14 @@ std::shared_ptr<const Rooflines> load_rooflines(const std::string& name, const S
 const RooflineBackend& assumed_roofline();
 
 /// The slowest of memory, matrix units and the limits of the SMs, plus the fixed time per operator:
-///   t = max(bytes / (memory BW), t_peak / compute, bytes / (bytes_per_cycle SMs clock),
-///           flops / (flops_per_cycle SMs clock)) + operators x operator_time
+///   t = max(bytes / (memory BW), t_peak / compute, flops / (flops_per_cycle SMs clock), t_unpack)
+///       + operators x operator_time
+///   t_unpack = (passes values / values_per_cycle + flops / flops_per_cycle) / (SMs clock), with the rates of `few` up
+///              to few_tokens; more tokens are never faster than few_tokens. Weights of 16 bits are only read: `values`
+///              at the rate of `many` beyond one token
 /// t_peak is the time of the work at the dense peak; `ideal` is the operator's datasheet roofline. The limits of an SM
 /// apply only if the GPU's file gives the number of SMs.
-Cost roofline_cost(const Cost& ideal, double operators, Dtype weights, const GpuSpec& gpu,
+Cost roofline_cost(const Cost& ideal, double operators, const WeightWork& weights, const GpuSpec& gpu,
                    const RooflineBackend& backend);
 
 }  // namespace roofcast

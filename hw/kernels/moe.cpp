@@ -37,7 +37,8 @@ struct LocalExperts {
   double idle_tiles = 0;                              ///< tiles without a row, which run all the same
   double weight_element = 0, activation_element = 0;  ///< bytes
 
-  double weights() const { return load.hits * hidden * inter * (gates + 1.0) * weight_element; }
+  double values() const { return load.hits * hidden * inter * (gates + 1.0); }
+  double weights() const { return values() * weight_element; }
   /// Bytes of both GEMMs: A read, C written in 16 bit.
   double operands() const {
     return load.assignments *
@@ -459,6 +460,8 @@ Cost moe_experts(const MoeShape& shape, const Machine& machine) {
   }
   return ideal_experts(local_part(shape), peak_of(shape, *machine.gpu), machine.gpu->memory_bandwidth);
 }
+
+double expert_values(const MoeShape& shape) { return shape.tokens > 0.0 ? local_part(shape).values() : 0.0; }
 
 /// time = gate+up GEMM + down GEMM + shuffling + fixed costs; see grouped_product.
 ///   fixed = launch + per expert x local experts + per assignment x T k + expert map (ep > 1) + per choice x k

@@ -45,6 +45,8 @@ bool expands_choices(const MoeShape& shape, const GpuSpec& gpu);
 double max_rank_load(double tokens, double top_k, double experts, double ep, const Routing& routing);
 
 Cost moe_experts(const MoeShape& shape, const Machine& machine);
+/// Weights of the experts that a rank reads.
+double expert_values(const MoeShape& shape);
 /// The fit and its error behind that time.
 Evidence experts_evidence(const MoeShape& shape, const Machine& machine);
 

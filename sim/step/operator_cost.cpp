@@ -64,10 +64,10 @@ const RooflineBackend* backend_of(const Machine& m) {
 constexpr double kMostKernels = 12;  ///< of an operator; more are the calls that a launcher in Python takes for one
 
 /// Attention, states and norms read 16 bit, whatever the weights are.
-Dtype weights_of(const Work& work) {
-  if (const auto* w = std::get_if<GemmShape>(&work)) return w->weights;
-  if (const auto* w = std::get_if<MoeShape>(&work)) return w->weights;
-  return Dtype::kBf16;
+WeightWork weights_of(const Work& work) {
+  if (const auto* w = std::get_if<GemmShape>(&work)) return {w->weights, w->n * w->k, w->m};
+  if (const auto* w = std::get_if<MoeShape>(&work)) return {w->weights, expert_values(*w), w->tokens};
+  return {};
 }
 
 /// Whether AITER has its own kernel. GEMMs in 16 bit and in fp8 per tensor use hipBLASLt in any case.

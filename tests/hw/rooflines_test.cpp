@@ -24,25 +24,50 @@ Cost ideal(double flops, double bytes) {
   return roofline(Flops(flops), Bytes(bytes), gpu.peak(Dtype::kBf16), gpu.memory_bandwidth);
 }
 
-double microseconds(double flops, double bytes, Dtype weights, const RooflineBackend& backend) {
+double microseconds(double flops, double bytes, const WeightWork& weights, const RooflineBackend& backend) {
   return roofline_cost(ideal(flops, bytes), 1.0, weights, plain(), backend).time.in(kMicrosecond);
 }
 
 }  // namespace
 
-TEST_CASE("rooflines: the slowest of four roofs, and an operator's own time") {
+TEST_CASE("rooflines: the slowest of the roofs, and an operator's own time") {
   RooflineBackend backend;
   backend.operator_time = Seconds(10e-6);
-  backend.wide[2] = {.memory = 0.8, .compute = 0.5, .bytes_per_cycle = 6.0, .flops_per_cycle = 400.0};
-  // 8 MB at 0.8 of 1 TB/s take 10 us; 100 SMs that draw 6 B a cycle, 600 GB/s, take 13.33 us: the larger
-  CHECK(microseconds(0, 8e6, Dtype::kInt4, backend) == doctest::Approx(10 + 8e6 / 0.6e12 * 1e6));
-  // without that limit
-  backend.wide[2].bytes_per_cycle = 0;
-  CHECK(microseconds(0, 8e6, Dtype::kInt4, backend) == doctest::Approx(10 + 10));
+  backend.wide[2] = {.memory = 0.8, .compute = 0.5};
+  const WeightWork none{Dtype::kInt4, 0, 1};
+  // 8 MB at 0.8 of 1 TB/s take 10 us
+  CHECK(microseconds(0, 8e6, none, backend) == doctest::Approx(10 + 10));
   // 8 GFLOP at half of 100 TFLOP/s take 160 us; 100 SMs of 400 FLOP a cycle, 40 TFLOP/s, take 200 us
-  CHECK(microseconds(8e9, 0, Dtype::kInt4, backend) == doctest::Approx(10 + 200));
+  CHECK(microseconds(8e9, 0, none, backend) == doctest::Approx(10 + 160));
+  backend.wide[2].flops_per_cycle = 400;
+  CHECK(microseconds(8e9, 0, none, backend) == doctest::Approx(10 + 200));
   // Weights of 16 bit have shares of their own: 0.65 of both
-  CHECK(microseconds(8e9, 0, Dtype::kBf16, backend) == doctest::Approx(10 + 80 / 0.65));
+  CHECK(microseconds(8e9, 0, {}, backend) == doctest::Approx(10 + 80 / 0.65));
+}
+
+TEST_CASE("rooflines: weights below 16 bits are unpacked, then multiplied with each token") {
+  RooflineBackend backend;
+  backend.operator_time = Seconds(0);
+  backend.few_tokens = 8, backend.pass_tokens = 512;
+  backend.few = {.values_per_cycle = 10, .flops_per_cycle = 100};
+  backend.many = {.values_per_cycle = 5, .flops_per_cycle = 500};
+  // 16 M weights; 100 SMs at 1 GHz unpack 1e12 a second, multiply with 1e13 FLOP/s (few) or 5e13 (many)
+  const auto time = [&](Dtype format, double tokens) {
+    return microseconds(2 * 16e6 * tokens, 8e6, {format, 16e6, tokens}, backend);
+  };
+  CHECK(time(Dtype::kInt4, 1) == doctest::Approx(16 + 3.2));
+  CHECK(time(Dtype::kInt8, 8) == doctest::Approx(16 + 8 * 3.2));
+  CHECK(time(Dtype::kInt4, 9) == doctest::Approx(16 + 8 * 3.2));  // as with 8, not 32 + 9 x 0.64
+  CHECK(time(Dtype::kInt4, 100) == doctest::Approx(32 + 100 * 0.64));
+  CHECK(time(Dtype::kInt4, 1024) == doctest::Approx(2 * 32 + 1024 * 0.64));  // twice 512 tokens
+  // 16 bit: one token at the rate of memory, more at the rate at which the SMs read
+  CHECK(time(Dtype::kBf16, 1) == doctest::Approx(8 / 0.65));
+  CHECK(time(Dtype::kBf16, 2) == doctest::Approx(32));
+  double before = 0;
+  for (double tokens = 1; tokens < 3000; tokens += 1) {
+    CHECK(time(Dtype::kInt4, tokens) >= before);
+    before = time(Dtype::kInt4, tokens);
+  }
 }
 
 TEST_CASE("rooflines: more work, more bytes, or less of any share is never faster") {
@@ -55,7 +80,7 @@ TEST_CASE("rooflines: more work, more bytes, or less of any share is never faste
       for (const Dtype weights : {Dtype::kBf16, Dtype::kInt8, Dtype::kInt4}) {
         double before = 0;
         for (double scale = 1; scale < 1e6; scale *= 3) {
-          const double time = microseconds(1e6 * scale, 1e4 * scale, weights, backend);
+          const double time = microseconds(1e6 * scale, 1e4 * scale, {weights, 2e4 * scale, 25}, backend);
           CHECK(time >= before);
           CHECK(time >= ideal(1e6 * scale, 1e4 * scale).time.in(kMicrosecond));
           before = time;

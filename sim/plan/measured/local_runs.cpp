@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "base/config_library.h"
 #include "sim/plan/scenario.h"
 #include "sim/step/deployment.h"
@@ -30,6 +32,17 @@ LocalRun read_row(const CsvTable& table, std::size_t row) {
       run.tokens > kMostTokens)
     throw ConfigError(location,
                       "a test is 'pp' or 'tg' and a number of tokens, such as pp512 or tg128; got '" + test + "'");
+  const auto whole = [&](const char* column, int least, int usual) {
+    const std::optional<std::size_t> at = table.find(column);
+    if (!at || table.at(row, *at).empty()) return usual;
+    const double value = table.number(row, *at);
+    if (value < least || value > kMostTokens || value != std::floor(value))
+      throw ConfigError(table.location(row, *at),
+                        fmt::format("{} must be a whole number from {} to {}", column, least, kMostTokens));
+    return static_cast<int>(value);
+  };
+  run.depth = whole("depth", 0, 0);
+  run.sequences = whole("sequences", 1, 1);
   run.tokens_per_s = table.number(row, table.column("tokens_per_s"));
   if (run.tokens_per_s <= 0)
     throw ConfigError(table.location(row, table.column("tokens_per_s")), "a speed must be above 0");
@@ -50,22 +63,19 @@ LocalRun read_row(const CsvTable& table, std::size_t row) {
   return run;
 }
 
-/// The free constants. Constants that are equal are tied: llama.cpp runs all narrow formats on the same units.
-std::vector<std::vector<double*>> free_constants(RooflineBackend& backend) {
-  std::vector<std::vector<double*>> out;
-  for (double RooflineShares::*member : {&RooflineShares::memory, &RooflineShares::compute,
-                                         &RooflineShares::bytes_per_cycle, &RooflineShares::flops_per_cycle}) {
-    for (std::size_t i = 0; i < backend.wide.size(); ++i) {
-      double& value = backend.wide[i].*member;
-      const bool share = member == &RooflineShares::memory || member == &RooflineShares::compute;
-      if (value <= 0.0 || (share && value >= 1.0)) continue;
-      const auto tied = std::find_if(
-          out.begin(), out.end(), [&](const std::vector<double*>& group) { return !share && *group.front() == value; });
-      if (tied != out.end()) {
-        tied->push_back(&value);
-      } else {
-        out.push_back({&value});
-      }
+/// The free constants: those that are neither 0 nor a share of 1.
+std::vector<double*> free_constants(RooflineBackend& backend) {
+  std::vector<double*> out;
+  for (double RooflineShares::*member :
+       {&RooflineShares::memory, &RooflineShares::compute, &RooflineShares::flops_per_cycle}) {
+    for (RooflineShares& shares : backend.wide) {
+      const bool share = member != &RooflineShares::flops_per_cycle;
+      if (shares.*member > 0.0 && !(share && shares.*member >= 1.0)) out.push_back(&(shares.*member));
+    }
+  }
+  for (UnpackRates* rates : {&backend.few, &backend.many}) {
+    for (double* rate : {&rates->values_per_cycle, &rates->flops_per_cycle}) {
+      if (*rate > 0.0) out.push_back(rate);
     }
   }
   return out;
@@ -122,27 +132,25 @@ double predicted_speed(const LocalRun& run, const RooflineBackend* backend) {
     d = std::move(own);
   }
   StepModel model(d);
-  if (!run.prompt) {
-    const double context = (run.tokens + 1) / 2.0;  // of the step halfway
-    return 1.0 / token_time(model, context).base();
-  }
-  return run.tokens / prompt_time(model, run.tokens, 0).base();
+  if (run.prompt) return run.tokens / prompt_time(model, run.tokens, run.depth).base();  // one prompt after the other
+  const double context = run.depth + (run.tokens + 1) / 2.0;                             // of the step halfway
+  const Seconds step =
+      model.time({.decodes = run.sequences, .decode_context = run.sequences * context, .prefills = {}});
+  return run.sequences / step.base();
 }
 
 RooflineBackend fit_backend(const RooflineBackend& start, const std::vector<const LocalRun*>& runs) {
   RooflineBackend backend = start;
-  const std::vector<std::vector<double*>> constants = free_constants(backend);
+  const std::vector<double*> constants = free_constants(backend);
   double best = mean_error(backend, runs);
   for (double step = 0.2; step > 0.009; step /= 2) {
     for (bool moved = true; moved;) {
       moved = search([&](double us) { backend.operator_time = Seconds(us * 1e-6); },
                      backend.operator_time.in(kMicrosecond), 1e3, step, best, backend, runs);
-      for (const std::vector<double*>& group : constants) {
-        const auto set = [&](double value) {
-          for (double* one : group) *one = value;
-        };
-        const bool share = *group.front() <= 1.0;
-        moved |= search(set, *group.front(), share ? 1.0 : 1e6, step, best, backend, runs);
+      for (double* constant : constants) {
+        const auto set = [&](double value) { *constant = value; };
+        const bool share = *constant <= 1.0;
+        moved |= search(set, *constant, share ? 1.0 : 1e6, step, best, backend, runs);
       }
     }
   }

@@ -14,16 +14,17 @@ namespace roofcast {
 struct Deployment;
 class StepModel;
 
-/// One speed of one machine: `tokens` prompt tokens in one pass, or as many tokens generated from an empty cache.
+/// One speed of one machine: `tokens` prompt tokens, or as many tokens generated, after `depth` cached ones.
 struct LocalRun {
   std::shared_ptr<const Deployment> deployment;
   bool prompt = false;
-  int tokens = 0;
-  double tokens_per_s = 0;
+  int tokens = 0, depth = 0;
+  int sequences = 1;        ///< at once
+  double tokens_per_s = 0;  ///< of all sequences
 };
 
 /// Reads columns engine, gpu, model, weights, test (pp512, tg128) and tokens_per_s, and optionally gpus (each GPU holds
-/// a slice of the layers). Throws ConfigError for invalid values.
+/// a slice of the layers), depth and sequences. Throws ConfigError for invalid values.
 std::vector<LocalRun> read_local_runs(const CsvTable& table);
 
 /// prompt_time: one step of `tokens` prompt tokens after `depth` cached ones. token_time: one token after `context`
@@ -34,8 +35,8 @@ Seconds token_time(StepModel& model, double context);
 /// Tokens per second. `backend` overrides that of the deployment's engine; null: the engine's.
 double predicted_speed(const LocalRun& run, const RooflineBackend* backend = nullptr);
 
-/// Fits the constants of a backend that are neither 0 nor 1 (one constant for all formats where they are equal) to the
-/// least mean |ln(predicted / measured)|: coordinate search from the file's values, in steps from 20 % halved to 1 %.
+/// Fits the constants of a backend that are neither 0 nor 1 to the least mean |ln(predicted / measured)|: coordinate
+/// search from the file's values, in steps from 20 % halved to 1 %.
 RooflineBackend fit_backend(const RooflineBackend& start, const std::vector<const LocalRun*>& runs);
 
 /// The accuracy of a backend.

@@ -31,6 +31,12 @@ TEST_CASE("local runs: what cannot be read names its cell") {
         std::string::npos);
   CHECK(error_of("llama-cpp,h100-sxm,llama-2-7b,gguf_q4_0,tg128,0\n").find("a speed must be above 0") !=
         std::string::npos);
+  const CsvTable parts = CsvTable::parse(
+      "engine,gpu,model,weights,test,depth,sequences,tokens_per_s\nllama-cpp,h100-sxm,llama-2-7b,gguf_q4_0,tg128,0,0.5,"
+      "9\n",
+      "speeds.csv");
+  CHECK_THROWS_WITH_AS((void)read_local_runs(parts),
+                       "speeds.csv:2:7: sequences must be a whole number from 1 to 1048576", ConfigError);
   CHECK(error_of("vllm,h100-sxm,llama-2-7b,bf16,tg128,9\n").find("priced one by one") != std::string::npos);
 }
 
@@ -59,6 +65,32 @@ TEST_CASE("local runs: a fit finds the constants of made-up speeds again") {
     CHECK(found.wide[i].memory == doctest::Approx(truth.wide[i].memory).epsilon(0.08));
     CHECK(found.wide[i].compute == doctest::Approx(truth.wide[i].compute).epsilon(0.08));
   }
+}
+
+TEST_CASE("local runs: depth slows a token, sequences share the weights") {
+  const std::vector<LocalRun> runs =
+      read_local_runs(CsvTable::parse("engine,gpu,model,weights,test,depth,sequences,tokens_per_s\n"
+                                      "llama-cpp,h100-sxm,llama-2-7b,gguf_q4_0,tg128,,,1\n"
+                                      "llama-cpp,h100-sxm,llama-2-7b,gguf_q4_0,tg128,3000,1,1\n"
+                                      "llama-cpp,h100-sxm,llama-2-7b,gguf_q4_0,tg128,,8,1\n"
+                                      "llama-cpp,h100-sxm,llama-2-7b,gguf_q4_0,pp512,3000,,1\n"
+                                      "llama-cpp,h100-sxm,llama-2-7b,gguf_q4_0,pp512,,,1\n",
+                                      "speeds.csv"));
+  std::vector<double> speeds;
+  for (const LocalRun& run : runs) speeds.push_back(predicted_speed(run));
+  CHECK(speeds[1] < speeds[0]);
+  CHECK(speeds[2] > 1.5 * speeds[0]);
+  CHECK(speeds[2] < 8 * speeds[0]);
+  CHECK(speeds[3] < speeds[4]);
+}
+
+TEST_CASE("local runs: our runs that were not fitted, within a fifth on average") {
+  const CsvTable table = CsvTable::read_file(std::string(ROOFCAST_SOURCE_DIR) + "/calibrate/data/own-llama-cpp.csv");
+  const std::vector<BackendScore> scores = score_backends(read_local_runs(table), false, false);
+  REQUIRE(scores.size() == 1);
+  double sum = 0;
+  for (const double log : scores[0].logs) sum += std::abs(std::expm1(log));
+  CHECK(sum / static_cast<double>(scores[0].logs.size()) < 0.16);
 }
 
 TEST_CASE("local runs: the published speeds, within a fifth on average") {
