@@ -221,6 +221,25 @@ std::string settings_of(const CsvTable& table, const MeasuredRun& run) {
   return key;
 }
 
+Figures figures_of(const CsvTable& table, const MeasuredRun& run) {
+  return {measured_value(table, run.row, "ttft_ms") * 1e-3, measured_value(table, run.row, "tpot_ms") * 1e-3};
+}
+
+/// How runs that differ only in their load contradict each other; empty if they do not.
+std::string contradiction_of(const std::vector<MeasuredRun*>& runs, const CsvTable& table) {
+  for (const MeasuredRun* run : runs) {
+    const double tpot = figures_of(table, *run).tpot;
+    for (const MeasuredRun* other : runs) {
+      const double more = figures_of(table, *other).tpot;
+      const auto users = run->workload.arrivals.concurrency, busier = other->workload.arrivals.concurrency;
+      if (busier >= 2 * users && more > 0 && tpot > kSlowerThanMore * more)
+        return fmt::format("its series contradicts itself: TPOT of {:.2f} ms with {} in flight, {:.2f} ms with {}",
+                           tpot * 1e3, users, more * 1e3, busier);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
@@ -229,14 +248,12 @@ void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
     run.doubt = std::move(why);
     run.scored = false;
   };
-  const auto figures = [&](const MeasuredRun& run) {
-    return Figures{measured_value(table, run.row, "ttft_ms") * 1e-3, measured_value(table, run.row, "tpot_ms") * 1e-3};
-  };
   std::vector<std::string> found(runs.runs.size());
   parallel_for_each_index(found.size(), [&](std::size_t i) {
     const MeasuredRun& run = runs.runs[i];
     if (!run.scored || !run.note.empty()) return;
-    found[i] = closed_loop(runs.kind) ? datasheet_doubt(run, figures(run)) : table_doubt(runs.kind, table, run);
+    found[i] =
+        closed_loop(runs.kind) ? datasheet_doubt(run, figures_of(table, run)) : table_doubt(runs.kind, table, run);
   });
   std::map<std::string, std::vector<MeasuredRun*>> alike;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -247,17 +264,8 @@ void mark_implausible(MeasuredRuns& runs, const CsvTable& table) {
   }
   doubt_slow_batches(runs, table, doubt);
   for (auto& [settings, members] : alike) {
-    for (MeasuredRun* run : members) {
-      const double tpot = figures(*run).tpot;
-      for (const MeasuredRun* other : members) {
-        const double more = figures(*other).tpot;
-        const bool busier = other->workload.arrivals.concurrency >= 2 * run->workload.arrivals.concurrency;
-        if (busier && more > 0 && tpot > kSlowerThanMore * more)
-          doubt(*run,
-                fmt::format("TPOT of {:.2f} ms with {} in flight, {:.2f} ms with {}", tpot * 1e3,
-                            run->workload.arrivals.concurrency, more * 1e3, other->workload.arrivals.concurrency));
-      }
-    }
+    const std::string why = contradiction_of(members, table);
+    for (MeasuredRun* run : members) doubt(*run, why);
   }
 }
 

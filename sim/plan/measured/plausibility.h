@@ -13,7 +13,8 @@ namespace roofcast {
 ///   FLOPs    the latency is at least the ideal time of c prompts, if the same GPUs prefill and decode and the prefix
 ///            cache is not used
 ///   service  TTFT is at least the ideal time of one prompt, likewise
-///   load     TPOT is at most 1.5 times that at twice the load or more, all else equal
+///   load     TPOT is at most 1.5 times that at twice the load or more, all else equal; else the whole series is
+///            implausible, as nothing says which of its rows is wrong
 /// In other tables, each metric separately:
 ///   ttft_ms  at least one prompt; tpot_ms, itl_ms: at least a decode step of one sequence
 ///   e2e_ms   at least one request of the batch alone, and as a rate:
