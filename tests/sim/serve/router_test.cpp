@@ -62,6 +62,8 @@ TEST_CASE("routers: kv_aware weighs a replica's load against its cached part of 
   CHECK(make_router("kv_aware")->pick(request, v) == 2);  // 1500 - 40 x 16 = 860
   v.cached[2] = 30;                                       // 1500 - 30 x 16 = 1020
   CHECK(make_router("kv_aware")->pick(request, v) == 1);
+  v.tokens[0] = 900;  // as much as the second: the first of equal ones
+  CHECK(make_router("kv_aware")->pick(request, v) == 0);
 }
 
 TEST_CASE("routers: adding a replica moves only its share of the sessions") {
