@@ -476,6 +476,7 @@ TEST_CASE("fleet: valid and invalid settings of a scenario") {
   CHECK(spec.autoscaling->target == 4);
   CHECK(spec.cold_start.base() == doctest::Approx(60 + 10));
   CHECK(spec.failures->mtbf == Seconds(3.6e6));
+  CHECK(parse("{min: 0, max: 2}").autoscaling->min == 0);
   CHECK(parse("{max: 2, cold_start: 30 min}").cold_start == Seconds(1800));
   CHECK_FALSE(parse("", "").active());
   CHECK(error_of("{min: 3, max: 2}").find("'max' must be at least 'min', 3") != std::string::npos);
