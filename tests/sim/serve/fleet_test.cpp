@@ -96,6 +96,7 @@ TEST_CASE("autoscaler: the queue policy at most doubles and shrinks one by one")
   CHECK(queue.wanted(at(45), {.waiting = 3, .running = 8, .max_sequences = 4}, 6) == 6);
   CHECK(queue.wanted(at(50), {.waiting = 1, .running = 8, .max_sequences = 4}, 6) == 6);
   CHECK(queue.wanted(at(60), {.waiting = 0, .running = 8, .max_sequences = 4}, 6) == 5);
+  CHECK(queue.wanted(at(70), {.waiting = 0, .running = 8, .max_sequences = 4}, 1) == 1);  // which runs them
   CHECK(queue.wanted(at(75), {.waiting = 0, .running = 0, .max_sequences = 4}, 1) == 0);
   CHECK(queue.wanted(at(90), {.waiting = 1, .running = 0, .max_sequences = 4}, 0) == 1);  // somebody has to serve it
 }
