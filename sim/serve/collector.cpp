@@ -48,10 +48,13 @@ void Collector::on(const StepRecord& record) {
   if (observer_ != nullptr) observer_->on_step(record);
 }
 
-void Collector::on(const Sent&) {
-  ++open_;
-  if (!later_any_) return;
-  later_any_ = false;
+void Collector::on(const Replied& replied) {
+  add_later();
+  end_ = std::max(end_, replied.at);
+}
+
+void Collector::add_later() {
+  if (open_ == 0 || !std::exchange(later_any_, false)) return;
   for (const bool prefill : {false, true}) add(std::exchange(later_[prefill], {}), prefill);
 }
 
@@ -87,6 +90,7 @@ void Collector::add(const Work& work, bool prefill) {
 void Collector::on(const Worked& worked) {
   const auto& [start, end, whole, prefill] = worked;
   if (!begun_ || end <= begin_) return;
+  add_later();
   if (open_ > 0 && start >= begin_) return add(whole, prefill);
   const SimTime first = std::max(start, begin_), last = open_ > 0 ? end : std::clamp(end_, first, end);
   const auto share = [&w = worked](SimTime from, SimTime to) {

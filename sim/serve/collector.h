@@ -113,7 +113,7 @@ class Collector {
   void on(const Begun& begun) {
     if (!begun_) begin_ = begun.at, begun_ = true;
   }
-  void on(const Sent&);
+  void on(const Sent&) { ++open_; }
   void on(const Gap& g) {
     if (begun_ && g.weight > 0) metrics_.itl_ms.add(g.gap.milliseconds(), g.weight);
   }
@@ -124,11 +124,12 @@ class Collector {
     watch_.dropped((rejected.arrival - begin_).seconds());
   }
   void on(const Cancelled& cancelled);
-  void on(const Replied& replied) { end_ = std::max(end_, replied.at); }
+  void on(const Replied& replied);
   void on(const StepRecord& record);
   void on(const Worked& worked);
   void on(const Counts& counts);
   void add(const Work& work, bool prefill);
+  void add_later();
 
   Objectives objectives_;
   std::vector<Objectives> client_objectives_;  ///< per kind of client; empty: none has its own
@@ -139,7 +140,7 @@ class Collector {
   bool begun_ = false;
   std::int64_t open_ = 0;  ///< counted requests in flight
   LoadWatch watch_;
-  Work later_[2];  ///< work after the last counted request ended, by `prefill`; counts if another is sent
+  Work later_[2];  ///< work after the last counted request ended, by `prefill`; counts if another is served
   bool later_any_ = false;
 };
 

@@ -55,6 +55,7 @@ StateLayer read_mamba2_layer(HfConfig& in) {
   const double groups = in.number({"n_groups", "mamba_n_groups", "mamba_ngroups", "ngroups"}, 1);
   const double width = in.number({"conv_kernel", "mamba_d_conv", "d_conv"}, 4);
   const bool conv_bias = in.flag({"use_conv_bias", "mamba_conv_bias"}, true);
+  const bool norm = in.flag({"mamba_rms_norm"}, in.model_type() != "falcon_h1");  // else the gate alone
   StateLayer layer;
   layer.mixer.kind = StateMixer::Kind::kMamba2;
   layer.mixer.heads = heads;
@@ -67,7 +68,7 @@ StateLayer read_mamba2_layer(HfConfig& in) {
   layer.mixer.state = state_dtype(in);
   layer.in_features = 2 * inner + 2 * groups * n + heads;
   layer.out_features = inner;
-  layer.extra_parameters = layer.mixer.conv_channels * (width + (conv_bias ? 1 : 0)) + 3 * heads + inner;
+  layer.extra_parameters = layer.mixer.conv_channels * (width + (conv_bias ? 1 : 0)) + 3 * heads + (norm ? inner : 0);
   return layer;
 }
 

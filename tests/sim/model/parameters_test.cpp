@@ -1,3 +1,5 @@
+#include <map>
+
 #include "models.h"
 
 using namespace roofcast;
@@ -193,4 +195,56 @@ TEST_CASE("Gemma 4 E2B and E4B: a table of embeddings per layer, and wide blocks
   CHECK(count_parameters(shipped("gemma-4-e2b")).total == doctest::Approx(5.1e9 - 0.45e9).epsilon(0.03));
   CHECK(count_parameters(shipped("gemma-4-e4b")).total == doctest::Approx(8.0e9 - 0.45e9).epsilon(0.03));
   CHECK(count_parameters(shipped("gemma-4-31b")).total == doctest::Approx(30.7e9).epsilon(0.01));
+}
+
+TEST_CASE("parameters of checkpoints from their config.json, to the last one") {
+  // Each the total of the checkpoint's safetensors.
+  const auto total = [](const std::string& config) { return count_parameters(from_text(config)).total; };
+  CHECK(total("{model_type: qwen, hidden_size: 4096, intermediate_size: 22016, num_hidden_layers: 32, "
+              "num_attention_heads: 32, vocab_size: 151936, tie_word_embeddings: false}") == 7721324544);  // Qwen-7B
+  CHECK(total("{model_type: glm, hidden_size: 4096, intermediate_size: 13696, num_hidden_layers: 40, "
+              "num_attention_heads: 32, num_key_value_heads: 2, head_dim: 128, vocab_size: 151552, attention_bias: "
+              "true, tie_word_embeddings: false}") == 9399951360);  // glm-4-9b-chat-hf
+  CHECK(total("{model_type: stablelm, hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 24, "
+              "num_attention_heads: 32, num_key_value_heads: 32, vocab_size: 100352, use_qkv_bias: true, "
+              "tie_word_embeddings: false}") == 1644515328);  // stablelm-2-1_6b
+  CHECK(total("{model_type: falcon_h1, hidden_size: 1024, intermediate_size: 2048, num_hidden_layers: 36, "
+              "num_attention_heads: 8, num_key_value_heads: 2, head_dim: 64, mamba_d_ssm: 1536, mamba_n_heads: 24, "
+              "mamba_d_head: 64, mamba_n_groups: 1, mamba_d_state: 128, mamba_d_conv: 4, "
+              "vocab_size: 32784, tie_word_embeddings: false}") == 521411104);  // Falcon-H1-0.5B
+  CHECK(total("{model_type: granitemoehybrid, hidden_size: 1536, num_hidden_layers: 40, num_attention_heads: 12, "
+              "num_key_value_heads: 4, mamba_n_heads: 48, mamba_d_head: 64, mamba_d_state: 128, mamba_n_groups: 1, "
+              "mamba_d_conv: 4, num_local_experts: 64, num_experts_per_tok: 6, intermediate_size: 512, "
+              "shared_intermediate_size: 1024, vocab_size: 100352, tie_word_embeddings: true, "
+              "attn_layer_indices: [5, 15, 25, 35]}") == 6939037248);  // granite-4.0-h-tiny
+}
+
+TEST_CASE("GPT-Neo: parameters to the last one, every other layer local") {
+  const std::string neo =
+      "{model_type: gpt_neo, hidden_size: 2048, num_heads: 16, vocab_size: 50257, "
+      "max_position_embeddings: 2048";
+  const ModelSpec model = from_text(neo + ", num_layers: 24}");
+  CHECK(count_parameters(model).total == 1315575808);  // gpt-neo-1.3B, safetensors
+  const auto windows = [](const ModelSpec& of) {
+    std::map<double, int> layers;
+    for (const LayerKind& kind : of.layers) layers[std::get<GroupedAttention>(kind.mixer).window] += kind.count;
+    return layers;
+  };
+  CHECK(windows(model) == std::map<double, int>{{0, 12}, {256, 12}});
+  CHECK(windows(from_text(neo + ", num_layers: 3, window_size: 64, attention_layers: [local, local, global]}")) ==
+        std::map<double, int>{{0, 1}, {64, 2}});
+}
+
+TEST_CASE("Molmo counts gate and up as one width, MPT's multi-query attention has one key-value head") {
+  const auto total = [](const std::string& config) { return count_parameters(from_text(config)).total; };
+  const std::string sizes =
+      ", hidden_size: 256, num_hidden_layers: 4, num_attention_heads: 8, num_key_value_heads: 2, vocab_size: 1000, "
+      "tie_word_embeddings: false, intermediate_size: ";
+  CHECK(total("{model_type: molmo" + sizes + "1024}") == total("{model_type: qwen2" + sizes + "512}"));
+  const std::string mpt = "{model_type: mpt, d_model: 256, n_layers: 2, n_heads: 8, vocab_size: 1000, attn_config: ";
+  // A layer has keys and values of one head of 32 in place of 8.
+  CHECK(total(mpt + "{attn_type: multihead_attention}}") - total(mpt + "{attn_type: multiquery_attention}}") ==
+        2 * 2 * 7 * 32 * 256);
+  CHECK(total(mpt + "{attn_type: grouped_query_attention, kv_n_heads: 1}}") ==
+        total(mpt + "{attn_type: multiquery_attention}}"));
 }

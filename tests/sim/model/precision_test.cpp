@@ -225,6 +225,13 @@ TEST_CASE("formats that engines and libraries write under their own names") {
   CHECK(bits("{quant_method: exl2, bits: 4.25, head_bits: 6}") == doctest::Approx(4.25));
   CHECK(bits("{quant_method: aqlm, in_group_size: 8, nbits_per_codebook: 16, num_codebooks: 1}") == doctest::Approx(2));
   CHECK(bits("{quantization: {quant_algo: FP8}}") == doctest::Approx(8));
+  CHECK(bits("{quant_algo: W4A16_AWQ, quant_method: modelopt}") == doctest::Approx(4 + 16.0 / 128));
+  CHECK(bits("{quant_method: deepspeedfp, bits: 8}") == doctest::Approx(8));
+  CHECK(checkpoint("{quant_method: deepspeedfp, bits: 8}").activations == Dtype::kBf16);
+  CHECK(checkpoint("{quant_method: fp_quant, forward_dtype: nvfp4}").weights == Dtype::kNvfp4);
+  CHECK(checkpoint("{quant_method: fp_quant}").weights == Dtype::kMxfp4);
+  CHECK(checkpoint("{quant_method: bitnet}").weights == Dtype::kTernary);
+  CHECK(checkpoint("{quant_method: bitnet}").activations == Dtype::kInt8);
   CHECK(bits("{}") == doctest::Approx(16));
   const Precision quark = checkpoint(
       "{quant_method: quark, global_quant_config: {weight: {dtype: fp8_e4m3}, input_tensors: {dtype: fp8_e4m3}}}");

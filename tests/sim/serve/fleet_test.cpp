@@ -94,7 +94,9 @@ TEST_CASE("autoscaler: the queue policy at most doubles and shrinks one by one")
   CHECK(queue.wanted(at(15), {.waiting = 12, .running = 8, .max_sequences = 4}, 2) == 3);  // 2 x 6 / 4
   CHECK(queue.wanted(at(30), {.waiting = 99, .running = 8, .max_sequences = 4}, 3) == 6);  // at most twice
   CHECK(queue.wanted(at(45), {.waiting = 3, .running = 8, .max_sequences = 4}, 6) == 6);
+  CHECK(queue.wanted(at(50), {.waiting = 1, .running = 8, .max_sequences = 4}, 6) == 6);
   CHECK(queue.wanted(at(60), {.waiting = 0, .running = 8, .max_sequences = 4}, 6) == 5);
+  CHECK(queue.wanted(at(70), {.waiting = 0, .running = 8, .max_sequences = 4}, 1) == 1);  // which runs them
   CHECK(queue.wanted(at(75), {.waiting = 0, .running = 0, .max_sequences = 4}, 1) == 0);
   CHECK(queue.wanted(at(90), {.waiting = 1, .running = 0, .max_sequences = 4}, 0) == 1);  // somebody has to serve it
 }
@@ -476,6 +478,7 @@ TEST_CASE("fleet: valid and invalid settings of a scenario") {
   CHECK(spec.autoscaling->target == 4);
   CHECK(spec.cold_start.base() == doctest::Approx(60 + 10));
   CHECK(spec.failures->mtbf == Seconds(3.6e6));
+  CHECK(parse("{min: 0, max: 2}").autoscaling->min == 0);
   CHECK(parse("{max: 2, cold_start: 30 min}").cold_start == Seconds(1800));
   CHECK_FALSE(parse("", "").active());
   CHECK(error_of("{min: 3, max: 2}").find("'max' must be at least 'min', 3") != std::string::npos);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "sim/serve/collector.h"
 #include "sim/serve/metrics.h"
 
 using namespace roofcast;
@@ -118,4 +119,28 @@ TEST_CASE("metrics: TPOT leaves the first token out") {
   CHECK(record.tpot().in(kMillisecond) == doctest::Approx(20.0));  // (2.5 - 0.5) s / 100
   record.output_tokens = 1;
   CHECK(record.tpot() == Seconds(0.0));
+}
+
+TEST_CASE("metrics: work after the last answer counts only if another request is served") {
+  Collector collector({}, nullptr);
+  const auto work = [&](std::int64_t from, std::int64_t to, double flops) {
+    collector.work(SimTime(from), SimTime(to), {.flops = flops}, false);
+  };
+  const auto answer = [&](std::int64_t at) {
+    collector.replied(SimTime(at));
+    collector.request({});
+  };
+  collector.begin(SimTime(0));
+  collector.sent();
+  work(0, 10, 10);
+  answer(10);
+  work(10, 30, 20);  // of requests that are not counted
+  collector.sent();
+  collector.failed(0);  // refused: the measured time still ends at 10
+  work(30, 40, 5);
+  CHECK(collector.metrics().flops == 10);
+  collector.sent();
+  work(40, 50, 1);
+  answer(50);
+  CHECK(collector.metrics().flops == 36);
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -275,6 +276,17 @@ TEST_CASE("traces: a shared prefix laid over a trace that has none") {
   CHECK(requests[0].prefix_blocks.size() == 4);  // 64 / 16
   CHECK(requests[1].prefix_blocks.size() == 3);  // all 40 tokens, the last 8 of a third block
   CHECK(requests[0].prefix_blocks[1] == requests[1].prefix_blocks[1]);
+  // Each request draws one of the groups.
+  std::string rows = "arrival_s,prompt_tokens,output_tokens\n";
+  for (int i = 0; i < 90; ++i) rows += std::to_string(i) + ",100,1\n";
+  const TemporaryFile many("many.csv", rows);
+  workload = played(many.path());
+  workload.shared_prefix_tokens = 64;
+  workload.prefix_groups = 3;
+  std::map<std::uint64_t, int> of_group;
+  for (const Request& request : all_of(workload)) ++of_group[request.prefix_blocks.front()];
+  CHECK(of_group.size() == 3);
+  for (const auto& [block, count] : of_group) CHECK(count > 15);
 }
 
 TEST_CASE("traces: a sample of published traces is read, its format known by its columns") {

@@ -285,6 +285,19 @@ TEST_CASE("workload: what cannot be is an error at its place") {
   CHECK(error_of("requests: 5, shared_prefix_tokens: 101").find("more than the longest prompt, 100") !=
         std::string::npos);
   CHECK(error_of("requests: 5, turns: 2").find("cannot arrive all at once") != std::string::npos);
+  const std::string long_session =
+      ", output_tokens: 10, requests: 5, turns: 10000, "
+      "arrivals: {process: closed_loop, concurrency: 1}}";
+  CHECK_NOTHROW(workload("{prompt_tokens: 99990" + long_session));
+  CHECK_THROWS_WITH_AS(workload("{prompt_tokens: 99991" + long_session),
+                       doctest::Contains("could grow to 1000010000 tokens, more than 1000000000"), ConfigError);
+  CHECK(error_of("requests: 5, images: {width: 201, height: 1}")
+            .find("one side of an image may be at most 200 times as long as the other") != std::string::npos);
+  CHECK(error_of("requests: 5, images: {width: 1, height: 200}") == "no error");
+  CHECK_THROWS_WITH_AS(
+      workload("{prompt_tokens: {distribution: lognormal, mean: 10, cv: 1}, output_tokens: 5, requests: 3, "
+               "token_growth: 2}"),
+      doctest::Contains("'token_growth' needs prompt lengths that are fixed or uniform"), ConfigError);
   CHECK(error_of("requests: 5, request: 6").find("unknown key 'request'") != std::string::npos);
   CHECK(error_of("arrivals: {process: trace, file: nowhere.csv}").find("no such file 'nowhere.csv'") !=
         std::string::npos);

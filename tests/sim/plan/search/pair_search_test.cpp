@@ -1,5 +1,6 @@
 #include "sim/plan/search/pair_search.h"
 
+#include <cmath>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -40,6 +41,10 @@ TEST_CASE("waiting: one server is M/D/1, with more of them requests wait less") 
   CHECK(round_robin_wait(0.5, 1) == doctest::Approx(0.5));
   // M/M/2 at 1/2: C = 1/3, wait (1/3) / (2 * 1/2) = 1/3; halved, times 1 + 0.5 (sqrt(14) - 2) / 16 = 1.05443: 0.17574
   CHECK(shared_queue_wait(0.5, 2) == doctest::Approx(0.17574).epsilon(1e-4));
+  CHECK(shared_queue_wait(0, 2) == 0);
+  CHECK(round_robin_wait(0, 2) == 0);
+  // 0.5 / 2 exp(-2 * 0.5 * 0.25 * 2 / 1.5)
+  CHECK(round_robin_wait(0.5, 2) == doctest::Approx(0.25 * std::exp(-1.0 / 3)));
   for (double u : {0.3, 0.6, 0.9}) {
     for (int c : {2, 5, 12}) {
       CHECK(shared_queue_wait(u, c) < shared_queue_wait(u, c - 1));

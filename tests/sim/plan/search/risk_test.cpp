@@ -16,6 +16,7 @@
 #include "sim/plan/search/fleet_size.h"
 #include "sim/plan/search/plan_answer.h"
 #include "sim/plan/search/spares.h"
+#include "sim/plan/spec_cache.h"
 #include "sim/step/deployment.h"
 
 using namespace roofcast;
@@ -436,6 +437,39 @@ TEST_CASE("spares: zones that are interrupted as a whole") {
   CHECK(spares_of(plan, c, 4) == 2);  // any two of three: 0.99^3 + 3 x 0.99^2 x 0.01 = 0.9997
   plan.zones->count = 1;
   CHECK(spares_of(plan, c, 4) > 1000);
+}
+
+TEST_CASE("spares: what fits beside its spares, and what is known of failures") {
+  SpecCache specs;
+  const ConfigTree scenario = parse_config_text("{model: llama-3.1-8b, gpu: h100-sxm}", "plan.yaml");
+  Candidate c;
+  c.scenario = read_scenario(scenario, Fidelity::kCalibrated, specs);
+  c.most_gpus = c.most_of_kind = 8;
+  c.up = 0.9;
+  PlanSpec plan;
+  plan.space.scenario = scenario;
+  plan.spare_replicas = 2;
+  CHECK(most_replicas(plan, c) == 6);
+  // Five of eight are up 99.5 % of the time, six of nine 99.2 %: six need a ninth.
+  plan.availability = 0.99;
+  CHECK(most_replicas(plan, c) == 5);
+
+  FleetSpec& fleet = c.scenario.serving.fleet;
+  fleet.cold_start = Seconds(360);
+  CHECK_THROWS_WITH_AS(take_failures(plan, c), doctest::Contains("'availability' needs to know how often GPUs fail"),
+                       ConfigError);
+  plan.zones = ZoneSpec{.count = 2, .mtbf = Seconds(9000), .repair = Seconds(640)};
+  take_failures(plan, c);
+  CHECK(c.zone_up == doctest::Approx(0.9));  // down for the repair and a cold start
+  CHECK(c.up == 0.9);                        // nothing is known of GPUs
+  fleet.failures = FailureSpec{.mtbf = Seconds(2000 * 3600.0), .repair = Seconds(1800)};
+  plan.availability = 0;
+  take_failures(plan, c);
+  CHECK(fleet.failures);
+  plan.availability = 0.99;
+  take_failures(plan, c);
+  CHECK(c.up == doctest::Approx(2000 / 2000.6));
+  CHECK_FALSE(fleet.failures);  // they are paid for as spares, not simulated
 }
 
 TEST_CASE("growth: the fleet follows the load, is never smaller, and the bill is of all months") {
