@@ -90,13 +90,13 @@ std::string path_of(const Options& options, const calibrate::Device& device) {
 class Output {
  public:
   Output(const std::string& path, const calibrate::Device& device) : path_(path) {
-    const bool existed = fs::exists(path);
     file_.reset(std::fopen(path.c_str(), "ab"));
     if (!file_) fail();
     // Some network file systems have no locks.
     if (flock(fileno(file_.get()), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       throw ConfigError(fmt::format("--out: another calibrate measure is writing '{}'", path));
-    if (existed) {
+    std::error_code none;
+    if (fs::is_regular_file(path, none) && fs::file_size(path, none) > 0) {
       const calibrate::RecordFile old = calibrate::read_records(path);
       for (const calibrate::Record& record : old.records) {
         if (record.device.name != device.name)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -49,6 +51,8 @@ Errors errors_of(const std::vector<double>& logs, double deviation) {
 std::string shares_text(const RooflineBackend& b) {
   std::string out =
       fmt::format("  - name: {}\n    operator_time: {:.3g} us\n", b.name, b.operator_time.in(kMicrosecond));
+  if (b.few_tokens > 0) out += fmt::format("    few_tokens: {:g}\n", b.few_tokens);
+  if (b.pass_tokens > 0) out += fmt::format("    pass_tokens: {:g}\n", b.pass_tokens);
   for (const auto& [name, rates] : {std::pair{"few", &b.few}, {"many", &b.many}}) {
     if (rates->values_per_cycle > 0 || rates->flops_per_cycle > 0)
       out += fmt::format("    {}: {{values_per_cycle: {:.3g}, flops_per_cycle: {:.3g}}}\n", name,
@@ -62,17 +66,25 @@ std::string shares_text(const RooflineBackend& b) {
                        : i == 1 ? 8
                                 : 4,
                        s.memory, s.compute);
-    if (s.flops_per_cycle > 0) out += fmt::format(", flops_per_cycle: {:.3g}", s.flops_per_cycle);
+    if (s.flops_per_cycle > 0) out += fmt::format(", flops_per_cycle: {:g}", std::round(s.flops_per_cycle));
     out += "}\n";
   }
   return out;
 }
 
 std::string rows_csv(const CsvTable& table, const std::vector<LocalRun>& runs) {
-  std::string out = "engine,gpu,model,weights,test,tokens_per_s,predicted,error\n";
+  std::string out;
+  std::vector<std::size_t> columns;
+  for (const char* column :
+       {"engine", "gpu", "gpus", "model", "weights", "test", "depth", "sequences", "tokens_per_s"}) {
+    if (const auto at = table.find(column)) {
+      columns.push_back(*at);
+      out += std::string(column) + ",";
+    }
+  }
+  out += "predicted,error\n";
   for (std::size_t row = 0; row < runs.size(); ++row) {
-    for (const char* column : {"engine", "gpu", "model", "weights", "test", "tokens_per_s"})
-      out += csv_field(table.at(row, table.column(column))) + ",";
+    for (const std::size_t column : columns) out += csv_field(table.at(row, column)) + ",";
     const double speed = predicted_speed(runs[row]);
     out += fmt::format("{:.5g},{:.4f}\n", speed, speed / runs[row].tokens_per_s - 1);
   }

@@ -45,6 +45,8 @@ RooflineBackend parse_backend(ConfigReader in) {
   b.pass_tokens = in.number("pass_tokens", 0.0, kAtLeastZero);
   if (in.has("few")) b.few = parse_rates(in.child("few"));
   if (in.has("many")) b.many = parse_rates(in.child("many"));
+  if (in.has("few") && b.few_tokens < 1.0) in.fail("few", "needs 'few_tokens', at least 1");
+  if (b.pass_tokens > 0.0 && b.pass_tokens < 1.0) in.fail("pass_tokens", "must be at least 1, or 0 for no passes");
   ConfigReader formats = in.child("formats");
   for (std::size_t i = 0; i < kWidths.size(); ++i) b.wide[i] = parse_shares(formats.child(kWidths[i]));
   formats.finish();

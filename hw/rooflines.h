@@ -51,6 +51,11 @@ struct RooflineBackend {
     const double bits = element_bits(weights);
     return wide[bits > 8.0 ? 0 : bits > 4.0 ? 1 : 2];
   }
+  /// Whether a model with these weights, whose attention reads 16 bits, meets a limit in cycles.
+  bool counts_cycles(Dtype weights) const {
+    return wide[0].flops_per_cycle > 0 || shares(weights).flops_per_cycle > 0 || few.values_per_cycle > 0 ||
+           few.flops_per_cycle > 0 || many.values_per_cycle > 0 || many.flops_per_cycle > 0;
+  }
 };
 
 /// The shares of one engine's library, by architecture: configs/rooflines/NAME.yaml.
@@ -74,9 +79,11 @@ const RooflineBackend& assumed_roofline();
 /// The slowest of memory, matrix units and the limits of the SMs, plus the fixed time per operator:
 ///   t = max(bytes / (memory BW), t_peak / compute, flops / (flops_per_cycle SMs clock), t_unpack)
 ///       + operators x operator_time
-///   t_unpack = (passes values / values_per_cycle + flops / flops_per_cycle) / (SMs clock), with the rates of `few` up
-///              to few_tokens; more tokens are never faster than few_tokens. Weights of 16 bits are only read: `values`
-///              at the rate of `many` beyond one token
+///   t_unpack SMs clock = values / few.values_per_cycle + flops / few.flops_per_cycle     up to few_tokens
+///                      = passes values / many.values_per_cycle + flops / many.flops_per_cycle, and no less than for
+///                        few_tokens                                                       beyond
+///                      = 0 for one token, passes values / many.values_per_cycle beyond    weights of 16 bits
+///   passes = max(1, tokens / pass_tokens); 1 without pass_tokens
 /// t_peak is the time of the work at the dense peak; `ideal` is the operator's datasheet roofline. The limits of an SM
 /// apply only if the GPU's file gives the number of SMs.
 Cost roofline_cost(const Cost& ideal, double operators, const WeightWork& weights, const GpuSpec& gpu,

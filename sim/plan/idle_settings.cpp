@@ -91,9 +91,7 @@ bool by_rooflines(const Scenario& s) {
 bool no_cycles(const Scenario& s) {
   const RooflineBackend* own = s.deployment->roofline();
   if (own == nullptr) return true;
-  const Dtype weights = s.deployment->precision.weights;
-  const bool unpacks = element_bits(weights) <= 8.0 && own->few.values_per_cycle + own->many.values_per_cycle > 0;
-  return own->shares(weights).flops_per_cycle <= 0 && !unpacks;
+  return !own->counts_cycles(s.deployment->precision.weights);
 }
 bool no_host_copies(const Scenario& s) {
   const EngineSpec& engine = s.deployment->engine;

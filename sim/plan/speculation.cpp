@@ -173,7 +173,8 @@ SpeculationEstimate round_of(StepModel& target, StepModel* draft, const Speculat
   e.tokens_bound = expected_tokens_bound(one_of, e.drafts);
   const double held = context * batch;
   e.plain_step = target.time({.decodes = batch, .decode_context = held, .query_len = 1, .prefills = {}});
-  if (draft != nullptr) e.draft = draft_round(*draft, spec, {.decodes = batch, .decode_context = held, .prefills = {}});
+  if (draft != nullptr)
+    e.draft.cost = draft_cost(*draft, spec, {.decodes = batch, .decode_context = held, .prefills = {}});
   e.draft_time = e.draft.cost.time + spec.draft_time;
   e.verify_time =
       target.time({.decodes = batch, .decode_context = held, .query_len = spec.query_len(), .prefills = {}});
@@ -306,6 +307,8 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
   std::unique_ptr<StepModel> draft;
   if (spec.draft) draft = std::make_unique<StepModel>(spec.draft);
   SpeculationEstimate e = round_of(target, draft.get(), spec, batch, context);
+  if (draft != nullptr)
+    e.draft = draft_round(*draft, spec, {.decodes = batch, .decode_context = context * batch, .prefills = {}});
   const LogSpread slower = acceptance_spread(spec);
   e.speedup_low = e.speedup * std::exp(-slower.high), e.speedup_high = e.speedup * std::exp(-slower.low);
   // The block size of a diffusion model is fixed by its training.
@@ -327,7 +330,7 @@ DraftRound draft_round(StepModel& drafter, const SpeculationSpec& spec, const St
   DraftRound round{draft_cost(drafter, spec, batch), {}};
   const HostBound one = drafter.breakdown(batch).host;
   if (one.time <= Seconds(0)) return round;
-  const double drafts = round.cost.time / one.time;
+  const double drafts = round.cost.time / one.time;  // they take as long as so many of the first
   round.host = {one.gpu * drafts, one.meanwhile * drafts, round.cost.time};
   return round;
 }

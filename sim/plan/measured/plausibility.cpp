@@ -228,8 +228,10 @@ Figures figures_of(const CsvTable& table, const MeasuredRun& run) {
 /// How runs that differ only in their load contradict each other; empty if they do not.
 std::string contradiction_of(const std::vector<MeasuredRun*>& runs, const CsvTable& table) {
   for (const MeasuredRun* run : runs) {
+    if (!run->doubt.empty()) continue;
     const double tpot = figures_of(table, *run).tpot;
     for (const MeasuredRun* other : runs) {
+      if (!other->doubt.empty()) continue;
       const double more = figures_of(table, *other).tpot;
       const auto users = run->workload.arrivals.concurrency, busier = other->workload.arrivals.concurrency;
       if (busier >= 2 * users && more > 0 && tpot > kSlowerThanMore * more)

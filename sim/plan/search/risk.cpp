@@ -82,13 +82,15 @@ class Sizer {
     return p.candidate.affords(p.fleet(), p.spare);
   }
 
-  /// The worst draw that must hold. Of a fleet that holds in enough others, the worst below it in which it holds.
+  /// The worst draw that must hold. Of a fleet that fails in it and holds in enough others, the next in which it holds.
   const TruthDraw& hard_draw(double confidence) {
-    std::size_t rank = rank_of(confidence);
+    const std::size_t needed = rank_of(confidence);
     if (nominal_.probability && *nominal_.probability >= confidence - 1e-9) {
-      while (rank > 0 && !holds_in_rank(0, rank)) --rank;
+      for (std::size_t rank = needed; rank < draws_.size(); ++rank) {
+        if (holds_in_rank(0, rank)) return draws_[rank];
+      }
     }
-    return draws_[rank];
+    return draws_[needed];
   }
   const Truths& truths() const { return truths_; }
   /// Rank of the worst draw that must hold.

@@ -362,3 +362,21 @@ TEST_CASE("a draft model runs on every attention-DP rank, whole and for its own 
   // 64 sequences are eight on each rank: its drafts take four steps of the small model with eight.
   CHECK(e.speculation->draft_time / eight.decode.time == doctest::Approx(4).epsilon(0.05));
 }
+
+TEST_CASE("drafts that the host launches one by one are faster on a faster host, as far as the GPU allows") {
+  const auto drafting = [](const char* graphs) {
+    const Scenario s = scenario(fmt::format("model: llama-3.1-8b\ngpu: h100-sxm\nengine: {{name: vllm, version: 0.12, "
+                                            "cuda_graphs: {{enabled: {}}}}}\n"
+                                            "speculation: {{method: eagle3, acceptance: 0.7}}",
+                                            graphs),
+                                Fidelity::kCalibrated);
+    return run(s, 1).decode.drafting;
+  };
+  const HostBound eager = drafting("false"), replayed = drafting("true");
+  CHECK(eager.meanwhile > eager.gpu);
+  CHECK(eager.at(1) == eager.time);
+  CHECK(eager.at(0.01) < eager.time);
+  CHECK(eager.at(0.01) >= eager.gpu);
+  CHECK(replayed.meanwhile == Seconds(0));
+  CHECK(replayed.at(0.01).base() == doctest::Approx(replayed.time.base()));
+}
