@@ -173,9 +173,11 @@ SpeculationEstimate round_of(StepModel& target, StepModel* draft, const Speculat
   e.tokens_bound = expected_tokens_bound(one_of, e.drafts);
   const double held = context * batch;
   e.plain_step = target.time({.decodes = batch, .decode_context = held, .query_len = 1, .prefills = {}});
-  if (draft != nullptr)
-    e.draft.cost = draft_cost(*draft, spec, {.decodes = batch, .decode_context = held, .prefills = {}});
-  e.draft_time = e.draft.cost.time + spec.draft_time;
+  if (draft != nullptr) {
+    const StepBatch drafting{.decodes = batch, .decode_context = held, .prefills = {}};
+    e.draft_time = draft_cost(*draft, spec, drafting).time;
+  }
+  e.draft_time += spec.draft_time;
   e.verify_time =
       target.time({.decodes = batch, .decode_context = held, .query_len = spec.query_len(), .prefills = {}});
   e.speedup = e.tokens_per_step * (e.plain_step / e.step());
@@ -327,11 +329,11 @@ SpeculationEstimate speculate(StepModel& target, const SpeculationSpec& spec, in
 }
 
 DraftRound draft_round(StepModel& drafter, const SpeculationSpec& spec, const StepBatch& batch) {
-  DraftRound round{draft_cost(drafter, spec, batch), {}};
+  DraftRound round{.cost = draft_cost(drafter, spec, batch)};
   const HostBound one = drafter.breakdown(batch).host;
   if (one.time <= Seconds(0)) return round;
   const double drafts = round.cost.time / one.time;  // they take as long as so many of the first
-  round.host = {one.gpu * drafts, one.meanwhile * drafts, round.cost.time};
+  round.gpu = one.gpu * drafts, round.meanwhile = one.meanwhile * drafts;
   return round;
 }
 
@@ -346,7 +348,7 @@ void add_drafts(StepBreakdown& step, const SpeculationSpec& spec, const DraftRou
   step.time += time;
   step.flops += round.cost.flops;
   step.bytes += round.cost.bytes;
-  step.drafting = {round.host.gpu, round.host.meanwhile, time};
+  step.drafting = {round.gpu, round.meanwhile, time};
 }
 
 }  // namespace roofcast

@@ -60,7 +60,7 @@ std::vector<double> acceptance_by_position(std::span<const double> accepted, int
 /// All drafts of one step by a model; zero without one.
 struct DraftRound {
   StepCost cost;
-  HostBound host;
+  Seconds gpu{}, meanwhile{};  ///< of `cost.time`: as in HostBound
 };
 DraftRound draft_round(StepModel& drafter, const SpeculationSpec& spec, const StepBatch& batch);
 
@@ -72,7 +72,7 @@ struct SpeculationEstimate {
   double tokens_bound = 1;     ///< k a + 1 with a of the first draft or, in a tree, of one of its candidates
   Seconds plain_step{};        ///< without speculation
   Seconds draft_time{}, verify_time{};
-  DraftRound draft;                          ///< all drafts of a step
+  DraftRound draft;
   double speedup = 1;                        ///< decoding: E plain / (draft + verify)
   double speedup_low = 1, speedup_high = 1;  ///< 90 % interval due to acceptance
   int best_drafts = 0;                       ///< 0: plain decoding is faster

@@ -34,8 +34,8 @@ LocalRun read_row(const CsvTable& table, std::size_t row) {
                       "a test is 'pp' or 'tg' and a number of tokens, such as pp512 or tg128; got '" + test + "'");
   const auto whole = [&](const char* column, int least, int usual) {
     const std::optional<std::size_t> at = table.find(column);
-    if (!at || table.at(row, *at).empty()) return usual;
-    const double value = table.number(row, *at);
+    if (!at) return usual;
+    const double value = table.number(row, *at, usual);
     if (value < least || value > kMostTokens || value != std::floor(value))
       throw ConfigError(table.location(row, *at),
                         fmt::format("{} must be a whole number from {} to {}", column, least, kMostTokens));

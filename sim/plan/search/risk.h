@@ -23,8 +23,8 @@ bool may_be_sure(const Scenario& scenario, const LoadBounds& bounds, double conf
                  const std::vector<TruthDraw>& draws);
 
 /// A draw that is worse than `plan.confidence` of all draws are likely to be for the deployment: what holds in it holds
-/// with that confidence. The fleet of the plan holds in it if it holds with that confidence in all draws. Empty if the
-/// plan is not judged.
+/// with that confidence. A fleet that holds in as many draws as asked holds in this one, too. Empty if the plan is not
+/// judged.
 class HardTruth {
  public:
   static std::optional<HardTruth> of(const PlannedDeployment& planned, const PlanSpec& plan, PricerPool& pricers);
